@@ -1,0 +1,1 @@
+"""Allocation: which GPU runs which job, at which step, at what priority."""
