@@ -1,0 +1,54 @@
+# make lab     opens JupyterLab on the notebooks (the first call builds .venv)
+# make test    every test: Python, a real browser, the notebooks
+# make lint    format, lint, types, import contract
+# make bench   the benchmark table, answers asserted
+# make clean   removes .venv and everything that was built
+PYTHON ?= python3
+
+BIN := .venv/bin
+READY := .venv/.installed
+EXTRAS := lab,exact,data,forecast,scale,export,test
+
+NOTEBOOKS := $(sort $(filter-out notebooks/real-%,$(wildcard notebooks/*.ipynb)))
+REAL_NOTEBOOKS := $(sort $(wildcard notebooks/real-*.ipynb))
+SHARED := $(wildcard ../shared/traces)
+
+.PHONY: lab test test-python test-notebooks bench lint clean
+.DELETE_ON_ERROR:
+
+lab: $(READY)
+	$(BIN)/gpuplan lab
+
+test: test-python test-notebooks
+
+test-python: $(READY)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# nbval runs every notebook and compares every output with the committed one.
+test-notebooks: $(READY)
+ifeq ($(SHARED),)
+	@echo "Notebooks on real data are left out: ../shared/traces is not there."
+endif
+	$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg \
+		$(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
+
+bench: $(READY)
+	$(BIN)/gpuplan bench
+	@if $(BIN)/python tests/chromium.py; then \
+		for script in $(sort $(wildcard tests/browser/bench_*.py)); do $(BIN)/python $$script || exit 1; done; \
+	else echo "Browser benchmarks are left out: no Chromium."; fi
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("gpuplan needs Python 3.11 or newer; " + sys.executable + " is older. Name another one: make PYTHON=python3.11 lab")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+clean:
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

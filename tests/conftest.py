@@ -1,0 +1,84 @@
+"""Fixtures for all tests, and the rule that in CI a browser or notebook test may not quietly skip."""
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from chromium import find_chromium
+from hypothesis import settings
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+SHARED = CHECKOUT.parent / "shared"
+
+#: The one reason for which a browser or notebook test may skip in CI.
+SHARED_ABSENT = "shared data not present"
+
+#: Markers of the tests that must run in CI.
+MUST_RUN = ("browser", "notebook")
+
+# Shared machines stall; a test that is slow once is not wrong. CI repeats the same examples.
+settings.register_profile("gpuplan", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("gpuplan")
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Path:
+    """The folder that holds pyproject.toml."""
+    return CHECKOUT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real traces and cases next to the checkout; skips where it is absent."""
+    if not (SHARED / "traces").is_dir():
+        pytest.skip(f"{SHARED_ABSENT}: no ../shared/traces beside the checkout")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a Chromium; skips where there is none (in CI that is a failure)."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip("no Chromium found; install Debian's chromium or name one in $CHROMIUM")
+    return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever lies in tests/browser is a browser test, marked or not."""
+    for item in items:
+        if CHECKOUT / "tests" / "browser" in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI, turn a skipped browser or notebook test into a failed one."""
+    report = yield
+    if any(item.get_closest_marker(name) for name in MUST_RUN) and not hasattr(report, "wasxfail"):
+        _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """In CI, turn a file that skips itself as a whole (`importorskip`) into an error as well."""
+    report = yield
+    if "browser" in collector.nodeid or "notebook" in collector.nodeid:
+        _refuse_skip(report)
+    return report
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if "CI" not in os.environ or report.outcome != "skipped":
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = reason.removeprefix("Skipped: ")
+    if not reason.startswith(SHARED_ABSENT):
+        report.outcome = "failed"
+        report.longrepr = f"must not skip in CI: {reason}"
