@@ -1,0 +1,270 @@
+"""The command ``gpuplan``: reads arguments, asks the library, prints; it computes nothing itself.
+
+Exit codes: 0 fine, 1 our fault, 2 the input's fault. The library is imported by the command that
+needs it, so that ``gpuplan --help`` starts at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpuplan.text import aligned, printable, to_csv
+
+if TYPE_CHECKING:
+    from gpuplan.allocation.plan import Comparison
+
+#: Options of `compare` that steer one policy, and that policy.
+OPTION_OWNERS = {"iterations": "search", "budget_ms": "search", "seed": "search", "certify": "exact"}
+
+#: Figures that are parts of a whole; people read them in per cent.
+SHARES = ("utilization", "held", "coverage", "gap")
+
+
+class Refusal(Exception):
+    """What the caller asked for cannot be; the message says why in a sentence."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        The words after ``gpuplan``; those of this process by default.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without UTF-8 shows escapes, not an error
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader (head, less) has seen enough
+        _drop_output()
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        _drop_output()
+        return _complain(f"cannot write the output: {error.strerror or error}", 1)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from gpuplan.inputs.errors import InputError
+
+    try:
+        options = _parser().parse_args(arguments)
+        status: int = options.run(options)
+        return status
+    except SystemExit as stop:  # argparse: help, version, wrong usage
+        return stop.code if isinstance(stop.code, int) else 2
+    except (InputError, Refusal) as error:
+        return _complain(str(error), 2)
+    except Exception as error:
+        unwritable = isinstance(error, OSError) and error.filename is None  # the output, see `main`
+        if unwritable or "GPUPLAN_TRACEBACK" in os.environ:
+            raise
+        what = f"{type(error).__name__}: {error}"
+        return _complain(f"internal error, please report it ({what}; GPUPLAN_TRACEBACK=1 shows where)", 1)
+
+
+def _complain(message: str, status: int) -> int:
+    text = "\n".join(printable(line) for line in message.split("\n"))
+    print(f"gpuplan: {text}", file=sys.stderr)
+    return status
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, or the interpreter complains about it while it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for, not at every start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"gpuplan {version('gpuplan')}")
+        parser.exit()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gpuplan", description="See what a GPU scheduling policy costs and gains.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, about: str, more: str = "") -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=about, description=f"{about}. {more}", allow_abbrev=False)
+        sub.set_defaults(run=run)
+        return sub
+
+    lab = command("lab", _lab, "open JupyterLab on the notebooks", "Nothing outside this machine is called.")
+    lab.add_argument("dir", nargs="?", type=Path, metavar="DIR", help="copy the notebooks there first")
+    lab.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+    lab.add_argument("--port", type=int, help="listen on this port, and on no other")
+    command("scenarios", _scenarios, "list the shipped scenarios with a line each")
+    _add_compare(command("compare", _compare, "plan a scenario under several policies, side by side"))
+    schema = command("schema", _schema, "print the JSON Schema of a scenario file, for editors")
+    schema.add_argument("kind", choices=("allocation", "fairshare", "packing"))
+    bench = command("bench", _bench, "print the benchmark table", "Every answer is asserted.")
+    bench.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    return parser
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="SCENARIO", help="a shipped name, or a scenario file")
+    parser.add_argument("--policies", default="fifo,aware", metavar="A,B", help="default: fifo,aware")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument(
+        "--plans",
+        type=Path,
+        metavar="DIR",
+        help="write DIR/<policy>.csv, a row per GPU and unbroken stretch (replaces older ones); a name that "
+        "a spreadsheet would take for a formula gets a leading apostrophe",
+    )
+    parser.add_argument("--iterations", type=int, metavar="N", help="of the search (not in this version)")
+    parser.add_argument("--budget-ms", type=float, metavar="B", help="of the search (not in this version)")
+    parser.add_argument("--seed", type=int, metavar="S", help="of the search (not in this version)")
+    parser.add_argument("--certify", action="store_true", help="a proven bound (not in this version)")
+
+
+def _lab(options: argparse.Namespace) -> int:
+    from gpuplan import lab
+
+    absent = lab.missing_jupyterlab()
+    if absent:
+        raise Refusal(absent)
+    try:
+        folder = lab.notebooks_to_open(options.dir)
+    except OSError as error:
+        raise Refusal(f"cannot copy the notebooks to {options.dir}: {error.strerror}") from error
+    lab.warm_up()
+    return lab.open_lab(folder, browser=not options.no_browser, port=options.port)
+
+
+def _scenarios(_: argparse.Namespace) -> int:
+    from gpuplan.loading import shipped
+
+    rows = [(s.name, s.kind, _first_sentence(s.about)) for s in shipped()]
+    print(aligned(("name", "kind", "about"), rows))
+    return 0
+
+
+def _first_sentence(text: str) -> str:
+    return " ".join(text.split()).split(". ")[0].rstrip(".")
+
+
+def _compare(options: argparse.Namespace) -> int:
+    policies = _policies(options.policies)
+    _refuse_foreign_options(options)
+    from gpuplan.allocation.plan import compare
+    from gpuplan.loading import load
+
+    comparison = compare(load(options.scenario), policies)
+    if options.plans is not None:
+        _write_plans(comparison, options.plans)
+    print(_as_json(comparison) if options.json else _as_text(comparison))
+    broken = {name: plan.violations for name, plan in comparison.plans.items() if plan.violations}
+    for name, count in broken.items():
+        _complain(f"the plan of {name} breaks {count} rules: a fault of gpuplan, please report it", 1)
+    return 1 if broken else 0
+
+
+def _policies(text: str) -> tuple[str, ...]:
+    from gpuplan.allocation.policies import POLICIES
+
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise Refusal(f"--policies names none; there are {', '.join(POLICIES)}")
+    for name in names:
+        if name not in POLICIES:
+            raise Refusal(f"unknown policy {name!r}{_suggestion(name, POLICIES)}")
+    return names
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    known = tuple(known)
+    close = get_close_matches(name.lower(), known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+
+
+def _refuse_foreign_options(options: argparse.Namespace) -> None:
+    for option, owner in OPTION_OWNERS.items():
+        if getattr(options, option) not in (None, False):
+            flag = "--" + option.replace("_", "-")
+            raise Refusal(f"{flag} belongs to the policy {owner!r}, which this version does not have")
+
+
+def _write_plans(comparison: Comparison, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, plan in comparison.plans.items():
+            (folder / f"{name}.csv").write_text(to_csv(plan.to_frame()), encoding="utf-8", newline="")
+    except OSError as error:
+        raise Refusal(f"cannot write plans to {folder}: {error.strerror}") from error
+
+
+def _as_json(comparison: Comparison) -> str:
+    plans = comparison.plans
+    scenario = next(iter(plans.values())).scenario
+    figures = {
+        name: {**plan.figures, "violations": plan.violations, "seconds": plan.seconds}
+        for name, plan in plans.items()
+    }
+    whole = {"scenario": scenario.name, "fingerprint": scenario.fingerprint, "policies": figures}
+    return json.dumps(whole, indent=2, allow_nan=False)
+
+
+def _as_text(comparison: Comparison) -> str:
+    plans = comparison.plans
+    table = comparison.table
+    units = dict(zip(table["figure"], table["unit"], strict=True))
+    first = next(iter(plans.values()))
+    rows = []
+    for figure in first.figures:
+        share = figure in SHARES
+        cells = [_cell(plan.figures.get(figure), share) for plan in plans.values()]
+        rows.append((figure, *cells, "%" if share else str(units.get(figure, ""))))
+    rows.append(("violations", *(str(plan.violations) for plan in plans.values()), ""))
+    columns = aligned(("figure", *plans, "unit"), rows, right=range(1, len(plans) + 1))
+    aside = "".join(f"\nset aside: {printable(f'{job}: {why}')}" for job, why in first.set_aside.items())
+    return f"{printable(first.scenario.name)}\n\n{columns}{aside}"
+
+
+def _cell(value: float | int | None, share: bool) -> str:
+    if value is None:
+        return "-"
+    if share:
+        return f"{100 * value:.1f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def _schema(options: argparse.Namespace) -> int:
+    if options.kind != "allocation":
+        raise Refusal(f"this version has no {options.kind} scenarios yet, only allocation")
+    from gpuplan.allocation.schema import json_schema
+
+    print(json.dumps(json_schema(), indent=2, allow_nan=False))
+    return 0
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from gpuplan.benchmarks import ENTRIES
+    from gpuplan.benchmarks.frame import as_records, as_table, measured
+
+    outcomes = measured(ENTRIES)
+    print(json.dumps(as_records(outcomes), indent=2) if options.json else as_table(outcomes))
+    return 1 if any(outcome.wrong for outcome in outcomes) else 0
