@@ -1,0 +1,1 @@
+"""Explorers for notebooks: controls that choose, charts that show, nothing that computes."""

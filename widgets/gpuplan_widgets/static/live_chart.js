@@ -1,0 +1,221 @@
+// A Vega-Lite chart that is embedded once and then only given new data.
+const KEY = Symbol.for("gpuplan.vega");
+
+function shelf() {
+  if (!globalThis[KEY]) {
+    const s = {};
+    s.ready = new Promise((resolve) => { s.resolve = resolve; });
+    globalThis[KEY] = s;
+  }
+  return globalThis[KEY];
+}
+
+const isDark = () => document.body.dataset.jpThemeLight === "false";
+
+function toRows(columns) {
+  const names = Object.keys(columns);
+  const n = names.length ? columns[names[0]].length : 0;
+  const rows = new Array(n);
+  for (let i = 0; i < n; i++) {
+    const row = {};
+    for (const name of names) row[name] = columns[name][i];
+    rows[i] = row;
+  }
+  return rows;
+}
+
+// A text that a spreadsheet would run as a formula gets an apostrophe; numbers stay numbers.
+function csvCell(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  let text = String(value);
+  if (/^[=+\-@\t\r]/.test(text)) text = "'" + text;
+  return '"' + text.replace(/"/g, '""') + '"';
+}
+
+function toCsv(data) {
+  const columns = ["table"];
+  for (const set of Object.values(data))
+    for (const name of Object.keys(set)) if (!columns.includes(name)) columns.push(name);
+  const lines = [columns.map(csvCell).join(",")];
+  for (const [table, set] of Object.entries(data))
+    for (const row of toRows(set))
+      lines.push(columns.map((c, i) => csvCell(i === 0 ? table : row[c])).join(","));
+  return lines.join("\r\n") + "\r\n";
+}
+
+function download(href, name) {
+  const a = document.createElement("a");
+  a.href = href;
+  a.download = name;
+  a.click();
+}
+
+const REFUSE = {
+  load: () => Promise.reject(new Error("charts load nothing from outside")),
+  sanitize: () => Promise.reject(new Error("charts link nowhere")),
+};
+
+function render({ model, el }) {
+  const root = document.createElement("div");
+  root.className = "gp-chart";
+  root.setAttribute("role", "figure");
+  const bar = document.createElement("div");
+  bar.className = "gp-chart-bar";
+  const note = document.createElement("span");
+  note.className = "gp-old-note";
+  note.setAttribute("role", "status");
+  bar.append(note);
+  const scroller = document.createElement("div");
+  scroller.className = "gp-chart-scroll";
+  scroller.tabIndex = 0;
+  const failure = document.createElement("div");
+  failure.className = "gp-chart-error gp-message";
+  failure.setAttribute("role", "alert");
+  let host = document.createElement("div");
+  host.className = "gp-chart-host";
+  host.textContent = "Loading the chart library …";
+  scroller.append(host);
+  root.append(bar, failure, scroller);
+  el.append(root);
+
+  let result = null;
+  let view = null;
+  let shown = null;          // the payload on screen
+  let running = false;
+  let newSpec = true;
+  let newData = false;
+  let dead = false;
+
+  async function embed() {
+    const { vegaEmbed } = await shelf().ready;
+    if (dead) return;
+    const payload = model.get("payload");
+    const spec = structuredClone(model.get("spec"));
+    spec.datasets = {};
+    for (const [name, columns] of Object.entries(payload.data ?? {})) spec.datasets[name] = toRows(columns);
+    // The new picture is drawn out of sight and then exchanged, so that the page does not jump.
+    const fresh = document.createElement("div");
+    fresh.className = "gp-chart-host";
+    fresh.style.cssText = "position:absolute;visibility:hidden";
+    scroller.append(fresh);
+    let made;
+    try {
+      made = await vegaEmbed(fresh, spec, {
+        actions: false, renderer: model.get("renderer"), loader: REFUSE, mode: "vega-lite",
+        config: model.get(isDark() ? "config_dark" : "config_light"),
+      });
+      for (const [name, value] of Object.entries(payload.signals ?? {})) made.view.signal(name, value);
+      await made.view.resize().runAsync();
+    } catch (error) {
+      fresh.remove();
+      throw error;
+    }
+    if (dead) { made.finalize(); return; }
+    const [top, left] = [scroller.scrollTop, scroller.scrollLeft];
+    result?.finalize();
+    host.remove();
+    fresh.style.cssText = "";
+    host = fresh;
+    [scroller.scrollTop, scroller.scrollLeft] = [top, left];
+    result = made;
+    view = made.view;
+    done(payload);
+  }
+
+  async function patch() {
+    const payload = model.get("payload");
+    for (const [name, columns] of Object.entries(payload.data ?? {})) view.data(name, toRows(columns));
+    for (const [name, value] of Object.entries(payload.signals ?? {})) view.signal(name, value);
+    await view.resize().runAsync();
+    done(payload);
+  }
+
+  function done(payload) {
+    shown = payload;
+    failure.textContent = "";
+    root.dataset.rev = payload.rev ?? "";
+    root.dataset.paints = String(1 + Number(root.dataset.paints ?? 0));
+  }
+
+  // One change is drawn at a time; what arrives meanwhile replaces what waited.
+  async function pump() {
+    if (running || dead) return;
+    running = true;
+    while (!dead && (newSpec || newData)) {
+      try {
+        if (newSpec || !view) { newSpec = newData = false; await embed(); }
+        else { newData = false; await patch(); }
+      } catch (error) {
+        failure.textContent = "The chart could not be drawn: " + error.message;
+      }
+    }
+    running = false;
+  }
+
+  async function save(format) {
+    const name = (model.get("file_name") || "gpuplan").replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 80);
+    if (format === "csv") {
+      const url = URL.createObjectURL(new Blob(["\ufeff", toCsv(shown?.data ?? {})], { type: "text/csv" }));
+      download(url, name + ".csv");
+      setTimeout(() => URL.revokeObjectURL(url), 10000);
+    } else if (view) {
+      download(await view.toImageURL(format, format === "png" ? 2 : 1), name + "." + format);
+    }
+  }
+
+  for (const format of ["png", "svg", "csv"]) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "gp-button gp-save-" + format;
+    button.textContent = format.toUpperCase();
+    const what = format === "csv" ? "the numbers on screen" : "the picture on screen";
+    button.title = `Save ${what} as ${format.toUpperCase()}`;
+    button.setAttribute("aria-label", button.title);
+    button.addEventListener("click", () => {
+      save(format).catch((error) => { failure.textContent = "Not saved: " + error.message; });
+    });
+    bar.append(button);
+  }
+
+  function marks() {
+    const old = model.get("old");
+    const busy = model.get("busy");
+    root.classList.toggle("gp-old", old);
+    root.classList.toggle("gp-busy", busy);
+    root.setAttribute("aria-busy", String(busy));
+    note.textContent = old ? model.get("note") : busy ? "Computing …" : "";
+    root.setAttribute("aria-label", (old ? model.get("note") + ". " : "") + model.get("label"));
+    scroller.setAttribute("aria-label", model.get("label"));
+  }
+
+  const onSpec = () => { newSpec = true; pump(); };
+  const onData = () => { newData = true; pump(); };
+  const events = [
+    ["change:spec", onSpec], ["change:config_light", onSpec], ["change:config_dark", onSpec],
+    ["change:payload", onData],
+    ["change:old", marks], ["change:busy", marks], ["change:note", marks], ["change:label", marks],
+  ];
+  for (const [name, handler] of events) model.on(name, handler);
+  let dark = isDark();
+  const theme = new MutationObserver(() => {
+    if (isDark() !== dark) { dark = isDark(); onSpec(); }
+  });
+  theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  const patience = setTimeout(() => {
+    if (!view) failure.textContent = "The chart library has not arrived; run the cell again.";
+  }, 30000);
+  marks();
+  pump();
+  return () => {
+    dead = true;
+    clearTimeout(patience);
+    theme.disconnect();
+    for (const [name, handler] of events) model.off(name, handler);
+    result?.finalize();
+    view = result = shown = null;
+    root.remove();
+  };
+}
+
+export default { render };
