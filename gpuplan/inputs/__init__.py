@@ -1,0 +1,1 @@
+"""Strict reading of what people write: YAML, units and the mistakes found in them."""
