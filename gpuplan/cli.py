@@ -11,8 +11,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +68,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (InputError, Refusal) as error:
         return _complain(str(error), 2)
     except Exception as error:
-        unwritable = isinstance(error, OSError) and error.filename is None  # the output, see `main`
+        unwritable = isinstance(error, OSError) and error.errno and not error.filename  # see `main`
         if unwritable or "GPUPLAN_TRACEBACK" in os.environ:
             raise
         what = f"{type(error).__name__}: {error}"
@@ -150,7 +149,7 @@ def _lab(options: argparse.Namespace) -> int:
     try:
         folder = lab.notebooks_to_open(options.dir)
     except OSError as error:
-        raise Refusal(f"cannot copy the notebooks to {options.dir}: {error.strerror}") from error
+        raise Refusal(f"cannot copy the notebooks: {error}") from error
     lab.warm_up()
     return lab.open_lab(folder, browser=not options.no_browser, port=options.port)
 
@@ -185,20 +184,16 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _policies(text: str) -> tuple[str, ...]:
     from gpuplan.allocation.policies import POLICIES
+    from gpuplan.inputs.errors import did_you_mean, show
 
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise Refusal(f"--policies names none; there are {', '.join(POLICIES)}")
     for name in names:
         if name not in POLICIES:
-            raise Refusal(f"unknown policy {name!r}{_suggestion(name, POLICIES)}")
+            hint = did_you_mean(name, POLICIES) or f"; there are {', '.join(POLICIES)}"
+            raise Refusal(f"unknown policy {show(name)}{hint}")
     return names
-
-
-def _suggestion(name: str, known: Iterable[str]) -> str:
-    known = tuple(known)
-    close = get_close_matches(name.lower(), known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
 
 
 def _refuse_foreign_options(options: argparse.Namespace) -> None:

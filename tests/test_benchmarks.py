@@ -1,0 +1,57 @@
+"""The bench frame: the ratio to the target, and a wrong answer that does not pass."""
+
+import json
+
+import pytest
+
+from gpuplan.benchmarks.frame import Measure, as_table, duration, fastest, measured
+from gpuplan.cli import main
+
+
+def wrong() -> float:
+    raise AssertionError("4 is not 5")
+
+
+ENTRIES = (Measure("half", lambda: 0.0005, 0.001), Measure("free", lambda: 2.0), Measure("bad", wrong, 1.0))
+
+
+def test_ratio_is_measured_over_target() -> None:
+    half, free, bad = measured(ENTRIES)
+    assert (half.seconds, half.target_s, half.ratio, half.wrong) == (0.0005, 0.001, 0.5, None)
+    assert (free.seconds, free.target_s, free.ratio) == (2.0, None, None)
+    assert (bad.seconds, bad.ratio, bad.wrong) == (None, None, "4 is not 5")
+
+
+def test_table_shows_units_and_the_wrong_answer() -> None:
+    lines = as_table(measured(ENTRIES)).splitlines()
+    assert lines[0].split() == ["measure", "measured", "target", "ratio"]
+    assert lines[1].split() == ["half", "500", "µs", "1", "ms", "0.50"]
+    assert lines[2].split() == ["free", "2", "s"]
+    assert lines[3].split() == ["bad", "WRONG", "1", "s", "4", "is", "not", "5"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, ""), (0.0000153, "15.3 µs"), (0.1, "100 ms"), (3.14159, "3.14 s"), (2e-9, "0.002 µs")],
+)
+def test_duration_reads_well(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_fastest_counts_no_first_call() -> None:
+    calls: list[int] = []
+    assert 0 < fastest(lambda: calls.append(1), budget_s=0, at_least=1) < 1e-3
+    assert len(calls) > 2
+
+
+def test_bench_exits_with_one_where_an_answer_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("gpuplan.benchmarks.ENTRIES", ENTRIES[:2])
+    assert main(["bench", "--json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [record["name"] for record in records] == ["half", "free"]
+    assert records[0]["ratio"] == 0.5
+    monkeypatch.setattr("gpuplan.benchmarks.ENTRIES", ENTRIES)
+    assert main(["bench"]) == 1
+    assert "WRONG" in capsys.readouterr().out

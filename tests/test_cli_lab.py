@@ -1,0 +1,75 @@
+"""`gpuplan lab`: which folder it opens, and that JupyterLab understands what it is told."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpuplan import lab
+from gpuplan.cli import main
+
+
+def test_in_the_checkout_it_opens_the_notebooks_themselves(checkout: Path) -> None:
+    assert lab.notebooks_to_open(None).samefile(checkout / "notebooks")
+
+
+def test_a_named_folder_gets_a_copy(
+    checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "deep" / "course"
+    names = {path.name for path in (checkout / "notebooks").glob("*.ipynb")}
+    assert lab.notebooks_to_open(folder) == folder
+    assert {path.name for path in folder.iterdir()} == names
+    assert capsys.readouterr().out == ""
+    for path in folder.iterdir():
+        path.write_text("mine", encoding="utf-8")
+    lab.notebooks_to_open(folder)
+    assert {path.read_text(encoding="utf-8") for path in folder.iterdir()} == {"mine"}
+    assert capsys.readouterr().out.count("kept your own") == len(names)
+
+
+def test_a_folder_that_cannot_be_is_the_callers_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert main(["lab", str(tmp_path / "file")]) == 2
+    assert "cannot copy the notebooks" in capsys.readouterr().err
+
+
+def test_without_jupyterlab_it_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["lab"]) == 2
+    assert "pip install 'gpuplan[lab]'" in capsys.readouterr().err
+
+
+def test_kernels_are_compiled_before_jupyterlab_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr("gpuplan.allocation.warm_up", lambda: calls.append("compiled"), raising=False)
+    monkeypatch.setattr(lab, "open_lab", lambda *_, **__: calls.append("opened") or 0)
+    assert main(["lab"]) == 0
+    assert calls == ["compiled", "opened"]
+
+
+UNDERSTOOD = """
+import sys
+from jupyterlab.labapp import LabApp
+app = LabApp()
+app.parse_command_line(sys.argv[1:])
+print(app.news_url, app.check_for_updates_class.__name__, app.extension_manager, app.default_url)
+print(app.config.ServerApp.root_dir, app.config.ServerApp.port, app.config.ServerApp.open_browser)
+"""
+
+
+@pytest.mark.slow
+def test_jupyterlab_understands_what_it_is_told(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / lab.FIRST_NOTEBOOK).touch()
+    python, module, name, *options = lab.lab_command(tmp_path, browser=False, port=4711)
+    assert (module, name) == ("-m", "jupyterlab")
+    command = [python, "-c", UNDERSTOOD, *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == [
+        f"None NeverCheckForUpdate readonly /lab/tree/{lab.FIRST_NOTEBOOK}",
+        f"{tmp_path.resolve()} 4711 False",
+    ]
