@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 #: Options of `compare` that steer one policy, and that policy.
 OPTION_OWNERS = {"iterations": "search", "budget_ms": "search", "seed": "search", "certify": "exact"}
 
-#: Figures that are parts of a whole; people read them in per cent.
-SHARES = ("utilization", "held", "coverage", "gap")
-
 
 class Refusal(Exception):
     """What the caller asked for cannot be; the message says why in a sentence."""
@@ -150,7 +147,7 @@ def _lab(options: argparse.Namespace) -> int:
         folder = lab.notebooks_to_open(options.dir)
     except OSError as error:
         raise Refusal(f"cannot copy the notebooks: {error}") from error
-    lab.warm_up()
+    lab.compile_kernels()
     return lab.open_lab(folder, browser=not options.no_browser, port=options.port)
 
 
@@ -167,11 +164,11 @@ def _first_sentence(text: str) -> str:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    policies = _policies(options.policies)
     _refuse_foreign_options(options)
     from gpuplan.allocation.plan import compare
     from gpuplan.loading import load
 
+    policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     comparison = compare(load(options.scenario), policies)
     if options.plans is not None:
         _write_plans(comparison, options.plans)
@@ -180,20 +177,6 @@ def _compare(options: argparse.Namespace) -> int:
     for name, count in broken.items():
         _complain(f"the plan of {name} breaks {count} rules: a fault of gpuplan, please report it", 1)
     return 1 if broken else 0
-
-
-def _policies(text: str) -> tuple[str, ...]:
-    from gpuplan.allocation.policies import POLICIES
-    from gpuplan.inputs.errors import did_you_mean, show
-
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise Refusal(f"--policies names none; there are {', '.join(POLICIES)}")
-    for name in names:
-        if name not in POLICIES:
-            hint = did_you_mean(name, POLICIES) or f"; there are {', '.join(POLICIES)}"
-            raise Refusal(f"unknown policy {show(name)}{hint}")
-    return names
 
 
 def _refuse_foreign_options(options: argparse.Namespace) -> None:
@@ -213,38 +196,29 @@ def _write_plans(comparison: Comparison, folder: Path) -> None:
 
 
 def _as_json(comparison: Comparison) -> str:
-    plans = comparison.plans
-    scenario = next(iter(plans.values())).scenario
+    scenario = comparison.scenario
     figures = {
         name: {**plan.figures, "violations": plan.violations, "seconds": plan.seconds}
-        for name, plan in plans.items()
+        for name, plan in comparison.plans.items()
     }
     whole = {"scenario": scenario.name, "fingerprint": scenario.fingerprint, "policies": figures}
     return json.dumps(whole, indent=2, allow_nan=False)
 
 
 def _as_text(comparison: Comparison) -> str:
-    plans = comparison.plans
-    table = comparison.table
-    units = dict(zip(table["figure"], table["unit"], strict=True))
-    first = next(iter(plans.values()))
-    rows = []
-    for figure in first.figures:
-        share = figure in SHARES
-        cells = [_cell(plan.figures.get(figure), share) for plan in plans.values()]
-        rows.append((figure, *cells, "%" if share else str(units.get(figure, ""))))
-    rows.append(("violations", *(str(plan.violations) for plan in plans.values()), ""))
-    columns = aligned(("figure", *plans, "unit"), rows, right=range(1, len(plans) + 1))
+    from gpuplan.allocation.figures import UNITS
+    from gpuplan.allocation.plan import shown
+
+    plans = comparison.plans.values()
+    first = next(iter(plans))
+    rows = [
+        (figure, *(shown(figure, plan.figures[figure]) for plan in plans), UNITS[figure])
+        for figure in first.figures
+    ]
+    rows.append(("violations", *(str(plan.violations) for plan in plans), "broken rules"))
+    table = aligned(("figure", *comparison.plans, "unit"), rows, right=range(1, len(plans) + 1))
     aside = "".join(f"\nset aside: {printable(f'{job}: {why}')}" for job, why in first.set_aside.items())
-    return f"{printable(first.scenario.name)}\n\n{columns}{aside}"
-
-
-def _cell(value: float | int | None, share: bool) -> str:
-    if value is None:
-        return "-"
-    if share:
-        return f"{100 * value:.1f}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    return f"{printable(comparison.scenario.name)}\n\n{table}{aside}"
 
 
 def _schema(options: argparse.Namespace) -> int:

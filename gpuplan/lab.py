@@ -73,14 +73,12 @@ def missing_jupyterlab() -> str | None:
     return "JupyterLab is not installed here; install it with: pip install 'gpuplan[lab]'"
 
 
-def warm_up() -> None:
+def compile_kernels() -> None:
     """Compile all kernels into numba's cache, so that no slider waits for the compiler."""
-    import gpuplan.allocation
+    from gpuplan.allocation.plan import warm_up
 
-    compile_all = getattr(gpuplan.allocation, "warm_up", None)
-    if compile_all is not None:
-        print("Compiling (first run only) ...", flush=True)
-        compile_all()
+    print("Compiling (takes seconds, the first time only) ...", flush=True)
+    warm_up()
 
 
 def open_lab(folder: Path, *, browser: bool = True, port: int | None = None) -> int:

@@ -95,10 +95,10 @@ def test_table_has_aligned_columns_and_units(run: Run, tiny: Path) -> None:
     head = next(line for line in lines if line.startswith("figure"))
     assert head.split() == ["figure", "fifo", "aware", "unit"]
     row = next(line for line in lines if line.startswith("utilization"))
-    assert row.split() == ["utilization", "75.0", "75.0", "%"]
+    assert row.split()[:3] == ["utilization", "75.0%", "75.0%"]
     for column in ("fifo", "aware"):
         end = head.index(column) + len(column)
-        assert row[end - 1].isdigit()
+        assert row[end - 1] == "%"
         assert row[end : end + 2] == "  "
     assert "set aside: giant: " in out
     assert "seconds" not in out
@@ -141,6 +141,7 @@ def test_scenarios_lists_every_file_on_a_line_of_its_own(run: Run, checkout: Pat
 
 def test_schema_accepts_the_shipped_scenarios_and_refuses_others(run: Run) -> None:
     import jsonschema
+
     from gpuplan.loading import shipped
 
     status, out, _ = run("schema", "allocation")
@@ -166,10 +167,10 @@ def test_schema_of_a_kind_to_come_is_refused_in_a_sentence(run: Run, kind: str) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--policies", "awear"], "unknown policy 'awear'; did you mean aware?"),
-        (["--policies", "zzz"], "unknown policy 'zzz'; there are fifo, "),
-        (["--policies", "fifo,\x1b[31m"], r"unknown policy '\x1b[31m'"),
-        (["--policies", " , "], "--policies names none"),
+        (["--policies", "awear"], "did you mean aware? (got 'awear')"),
+        (["--policies", "zzz"], "must be one of fifo, "),
+        (["--policies", "fifo,\x1b[31m"], r"(got '\x1b[31m')"),
+        (["--policies", " , "], "must name at least one policy"),
         (["--iterations", "9"], "--iterations belongs to the policy 'search'"),
         (["--iterations", "0"], "--iterations belongs to the policy 'search'"),
         (["--budget-ms", "2"], "--budget-ms belongs to the policy 'search'"),

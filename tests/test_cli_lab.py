@@ -46,7 +46,7 @@ def test_without_jupyterlab_it_says_how_to_get_it(
 
 def test_kernels_are_compiled_before_jupyterlab_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    monkeypatch.setattr("gpuplan.allocation.warm_up", lambda: calls.append("compiled"), raising=False)
+    monkeypatch.setattr("gpuplan.allocation.plan.warm_up", lambda: calls.append("compiled"))
     monkeypatch.setattr(lab, "open_lab", lambda *_, **__: calls.append("opened") or 0)
     assert main(["lab"]) == 0
     assert calls == ["compiled", "opened"]
