@@ -7,6 +7,7 @@ or the checker.
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 from gpuplan.allocation.model import AllocationScenario, BatchJob, RealtimeApp
@@ -366,8 +367,8 @@ def _broken_by_app(
     if any(len(held) < app.min_gpus for held in holdings):
         broken.add("minimum")
     timeline = holdings if app.held is None else [set(app.held), *holdings]
-    acquired = [len(now - before) for before, now in zip(timeline, timeline[1:], strict=False)]
-    released = [len(before - now) for before, now in zip(timeline, timeline[1:], strict=False)]
+    acquired = [len(now - before) for before, now in pairwise(timeline)]
+    released = [len(before - now) for before, now in pairwise(timeline)]
     if app.max_swap is not None and any(moved > app.max_swap for moved in acquired + released):
         broken.add("swap cap")
     if app.swap_budget is not None and sum(acquired) > app.swap_budget:

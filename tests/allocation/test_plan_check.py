@@ -209,7 +209,8 @@ def test_a_reservation_below_the_minimum_is_legal_only_where_nothing_is_left() -
     assert violations(scenario, start, first, full, reservation=True) == []
     idle = np.array([[0, -1], [-1, -1], [1, 1]], dtype=np.int32)
     assert violations(scenario, start, first, idle, reservation=True) == [
-        "App 'chat' reserves 1 GPUs at step 0, fewer than its minimum of 2, although GPU 1 was left to reserve."
+        "App 'chat' reserves 1 GPUs at step 0, fewer than its minimum of 2, "
+        "although GPU 1 was left to reserve."
     ]
     assert len(violations(scenario, start, first, full, reservation=False)) == 1
 

@@ -1,0 +1,191 @@
+"""Every legal plan of tiny scenarios, tried one by one, as the oracle for bound and policies."""
+
+import os
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from strategies import scenarios
+
+from allocation.reference import (
+    NOTHING,
+    Grid,
+    count_figures,
+    fill,
+    inherited,
+    positions,
+    steps_of,
+    thousandths,
+    weight_micro,
+)
+from gpuplan.allocation.model import (
+    AllocationScenario,
+    BatchJob,
+    Horizon,
+    Objective,
+    RealtimeApp,
+    Rules,
+)
+from gpuplan.allocation.plan import plan
+from gpuplan.allocation.policies import POLICIES
+from gpuplan.cluster import Cluster
+
+MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
+
+Place = tuple[int, int] | None  # (start, first GPU), or not placed
+Owners = tuple[int, ...]  # the app that holds each GPU in one step, -1 for nobody
+
+
+def places(scenario: AllocationScenario, job: BatchJob) -> list[Place]:
+    """Everywhere the job may stand on an otherwise empty grid."""
+    if job.running_on is not None:
+        return [(0, job.running_on)]
+    steps = scenario.horizon.steps
+    last = steps - steps_of(job.hours, scenario) if scenario.rules.must_finish else steps - 1
+    starts = range(steps_of(job.earliest_hour, scenario), last + 1)
+    return [None, *product(starts, positions(scenario, job))]
+
+
+def batch_grids(scenario: AllocationScenario) -> list[tuple[Fraction, Grid]]:
+    """(value, grid) of every way to place the batch jobs, the most valuable first."""
+    found = []
+    for combination in product(*(places(scenario, job) for job in scenario.batch)):
+        grid = inherited(replace(scenario, batch=()))
+        value, legal = 0, True
+        for j, (job, place) in enumerate(zip(scenario.batch, combination, strict=True)):
+            if place is None:
+                continue
+            start, first = place
+            end = min(start + steps_of(job.hours, scenario), scenario.horizon.steps)
+            block = [(gpu, step) for gpu in range(first, first + job.gpus) for step in range(start, end)]
+            legal = legal and all(grid[gpu][step] == NOTHING for gpu, step in block)
+            fill(grid, first, job.gpus, start, end - start, j)
+            weights = sum(weight_micro(scenario, step) for step in range(start, end))
+            value += thousandths(job.priority) * job.gpus * weights
+        if legal:
+            found.append((Fraction(value * scenario.horizon.step_s, 3600 * 10**9), grid))
+    return sorted(found, key=lambda pair: -pair[0])
+
+
+def least_penalty(scenario: AllocationScenario, grid: Grid) -> Fraction | None:
+    """The least penalty with which the apps can live beside the batch work, None where none can.
+
+    Walks step by step over every assignment of GPUs to apps, and how much of each budget is spent.
+    """
+    apps, gpus = scenario.realtime, range(scenario.cluster.gpus)
+    hours = Fraction(scenario.horizon.step_s, 3600)
+    price = [Fraction(scenario.objective.shortfall_penalty) * Fraction(app.priority) * hours for app in apps]
+    unknown = tuple(-2 for _ in gpus)
+    states: dict[tuple[Owners, tuple[int, ...]], Fraction] = {(unknown, (0,) * len(apps)): Fraction(0)}
+    for step in range(scenario.horizon.steps):
+        choices = [range(-1, len(apps)) if grid[gpu][step] == NOTHING else (-1,) for gpu in gpus]
+        following: dict[tuple[Owners, tuple[int, ...]], Fraction] = {}
+        for owners in product(*choices):
+            cost = Fraction(0)
+            for r, app in enumerate(apps):
+                cost += price[r] * max(0, app.demand[step] - owners.count(r))
+            for (before, spent), paid in states.items():
+                after = _spent(scenario, before, owners, spent)
+                if after is not None:
+                    key = (owners, after)
+                    following[key] = min(paid + cost, following.get(key, paid + cost))
+        states = following
+    return min(states.values(), default=None)
+
+
+def _spent(
+    scenario: AllocationScenario, before: Owners, now: Owners, spent: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Budgets spent after a step, or None where the step breaks a rule."""
+    after = []
+    for r, app in enumerate(scenario.realtime):
+        count = now.count(r)
+        if count < app.min_gpus or (app.max_gpus is not None and count > app.max_gpus):
+            return None
+        new = {gpu for gpu, owner in enumerate(now) if owner == r}
+        old = {gpu for gpu, owner in enumerate(before) if owner == r}
+        if before[0] == -2:  # before step 0
+            old = new if app.held is None else set(app.held)
+        acquired, released = len(new - old), len(old - new)
+        if app.max_swap is not None and max(acquired, released) > app.max_swap:
+            return None
+        if app.swap_budget is not None and spent[r] + acquired > app.swap_budget:
+            return None
+        after.append(spent[r] + acquired if app.swap_budget is not None else 0)
+    return tuple(after)
+
+
+def optimum(scenario: AllocationScenario) -> Fraction:
+    """The best objective of any legal plan."""
+    best: Fraction | None = None
+    known: dict[str, Fraction | None] = {}
+    for value, grid in batch_grids(scenario):
+        if best is not None and value <= best:
+            break  # a penalty only takes away
+        free = str([[cell == NOTHING for cell in row] for row in grid])
+        if free not in known:
+            known[free] = least_penalty(scenario, grid)
+        penalty = known[free]
+        if penalty is not None and (best is None or value - penalty > best):
+            best = value - penalty
+    assert best is not None, "the schema refuses scenarios without a legal plan"
+    return best
+
+
+def objective(scenario: AllocationScenario, policy: str) -> Fraction:
+    made = plan(scenario, policy)
+    counted = count_figures(scenario, policy, made.start.tolist(), made.grid.tolist())["objective"]
+    assert counted is not None
+    return Fraction(counted)
+
+
+def test_the_oracle_itself_on_a_case_worked_by_hand() -> None:
+    """Two GPUs, three hours; `a` (2 GPUs, 2 h, priority 1) earns 4, `b` (1 GPU, 3 h, 1) earns 3.
+
+    Demand 0 0 1, cap 1, penalty 2. Only one of `a`, `b` fits; `b` leaves GPU 0 or 1 for the app,
+    so 3; `a` in hours 0-1 leaves hour 2 and covers it with one swap: 4. With a job `c` of one hour
+    beside it: 5. Without any swap left (budget 0) the app cannot come in hour 2, unless it holds
+    its GPU from hour 0 on: `b` and `c` beside it do not fit, 4 + 1 - 2 = 3 against 3 with `b`;
+    `a` then `c` and no service: 4 + 1 - 2 = 3.
+    """
+    a, b = BatchJob("a", "training", 2, 2.0, 1.0), BatchJob("b", "training", 1, 3.0, 1.0)
+    c = BatchJob("c", "training", 1, 1.0, 1.0)
+    app = RealtimeApp("app", 1.0, (0, 0, 1), max_swap=1)
+    scenario = AllocationScenario(
+        "s", Cluster(2), Horizon(3), Objective(2.0, None), Rules(), (app,), (a, b, c)
+    )
+    assert optimum(replace(scenario, batch=(a, b))) == 4
+    assert optimum(scenario) == 5
+    assert optimum(replace(scenario, realtime=(replace(app, swap_budget=0),))) == 3
+
+
+def tiny() -> object:
+    return scenarios(max_gpus=3, max_steps=4, max_jobs=3, max_apps=2)
+
+
+@settings(max_examples=60 * MORE)
+@given(scenario=tiny())
+def test_the_bound_is_never_below_the_optimum_and_no_legal_plan_above_it(
+    scenario: AllocationScenario,
+) -> None:
+    best = optimum(scenario)
+    made = plan(scenario, "aware")
+    size = max(1.0, abs(float(best)))
+    assert made.bound >= float(best) - 1e-9 * size
+    for policy in ("curve-fifo", "curve-priority", "aware"):
+        assert objective(scenario, policy) <= best
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_lone_job_on_an_empty_cluster_is_optimal_under_every_policy(policy: str) -> None:
+    """4 GPU-hours x 2 = 8, the whole of the bound."""
+    scenario = AllocationScenario(
+        "s",
+        Cluster(3),
+        Horizon(4),
+        Objective(8.0, None),
+        batch=(BatchJob("a", "training", 2, 2.0, 2.0),),
+    )
+    assert objective(scenario, policy) == optimum(scenario) == 8
