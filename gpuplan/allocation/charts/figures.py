@@ -1,0 +1,86 @@
+"""The comparison of figures: what is shown, in which unit, and how a change is written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuplan.gantt import Columns
+
+Figures = Mapping[str, float | int | None]
+
+#: Unit of value, penalty and objective.
+VALUE_UNIT = "priority-weighted GPU-hours"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A figure of the comparison: its name in `figures`, its words, and whether it is a share of one."""
+
+    name: str
+    words: str
+    share: bool
+
+
+SHOWN: tuple[Shown, ...] = (
+    Shown("utilization", "utilization", True),
+    Shown("coverage", "demand served", True),
+    Shown("value", "value", False),
+    Shown("penalty", "penalty", False),
+    Shown("objective", "objective", False),
+)
+
+
+def amount(value: float | int | None, share: bool) -> str:
+    """Figure as text: ``"87.0 %"`` for a share, ``"1,234.5"`` for an amount, a dash for none."""
+    if value is None:
+        return "–"
+    return f"{100 * value:.1f} %" if share else f"{value:,.1f}"
+
+
+def change(value: float | int | None, first: float | int | None, share: bool) -> str:
+    """Change against the first policy: points of a share, per cent of a positive amount, else the difference."""
+    if value is None or first is None:
+        return ""
+    if share:
+        return f"{100 * value - 100 * first:+.1f} points"
+    if first > 0:
+        return f"{100 * (value - first) / first:+.1f} %"
+    return f"{value - first:+,.1f}"
+
+
+def labels(policies: Sequence[str]) -> list[str]:
+    """Names of the policies, told apart by their position where one stands twice."""
+    if len(set(policies)) == len(policies):
+        return list(policies)
+    if len(policies) == 2:
+        return [f"{policies[0]} (left)", f"{policies[1]} (right)"]
+    return [f"{policy} ({number})" for number, policy in enumerate(policies, start=1)]
+
+
+def comparison_data(names: Sequence[str], figures: Sequence[Figures]) -> dict[str, Columns]:
+    """Data sets ``shares`` (per cent) and ``amounts``: a row per figure and policy, with the text beside its bar."""
+    return {
+        "shares": _rows(names, figures, [shown for shown in SHOWN if shown.share], 100.0),
+        "amounts": _rows(names, figures, [shown for shown in SHOWN if not shown.share], 1.0),
+    }
+
+
+def _rows(names: Sequence[str], figures: Sequence[Figures], shown: Sequence[Shown], scale: float) -> Columns:
+    rows: Columns = {name: [] for name in ("row", "value", "at", "says", "first", "bound", "top")}
+    reach = [abs(scale * (entry[figure.name] or 0)) for figure in shown for entry in figures]
+    top = 165.0 if shown[0].share else round(1.8 * max([1e-9, *reach]), 4)
+    for figure in shown:
+        for number, (name, entry) in enumerate(zip(names, figures, strict=True)):
+            value = entry[figure.name]
+            text = amount(value, figure.share)
+            if number:
+                text += f"  ({change(value, figures[0][figure.name], figure.share)})"
+            drawn = round(scale * (value or 0), 4)
+            bound = entry.get("bound") if figure.name == "objective" else None
+            rows["row"].append(f"{figure.words}: {name}")
+            rows["value"].append(drawn)
+            rows["at"].append(max(drawn, 0))
+            rows["says"].append(text)
+            rows["first"].append(int(number == 0))
+            rows["bound"].append(None if bound is None else round(bound, 4))
+            rows["top"].append(top)
+    return rows

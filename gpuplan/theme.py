@@ -1,0 +1,187 @@
+"""How charts look: kinds of work by colour, pattern and letter; a light and a dark configuration.
+
+The colours are those of Okabe and Ito (https://jfly.uni-koeln.de/color/), which stay apart for people with
+a colour-vision deficiency. Every kind also has a pattern and a letter, so that nothing rests on colour alone.
+Vega has no portable pattern fill, so a pattern is a gradient with hard stops: one mark per bar, no overlay.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Mode = Literal["light", "dark"]
+
+#: Fonts that are on the machine already; nothing is fetched.
+FONT = "DejaVu Sans, Arial, sans-serif"
+
+#: Colour of each kind; also the order of legends and of stacks, from the bottom.
+KIND_COLOURS: dict[str, str] = {
+    "training": "#0072B2",
+    "batch-inference": "#009E73",
+    "quantization": "#CC79A7",
+    "real-time": "#E69F00",
+    "reserved-idle": "#FBE3B5",
+    "unmet": "#D55E00",
+    "unavailable": "#B0B0B0",
+}
+
+#: Letter of each kind, written into bars where it fits (empty: no letter).
+KIND_CODES: dict[str, str] = {
+    "training": "T",
+    "batch-inference": "B",
+    "quantization": "Q",
+    "real-time": "R",
+    "reserved-idle": "idle",
+    "unmet": "",
+    "unavailable": "",
+}
+
+#: What the legend says: the letter and the pattern beside the name.
+KIND_LABELS: dict[str, str] = {
+    "training": "T training (plain)",
+    "batch-inference": "B batch inference (upright bands)",
+    "quantization": "Q quantization (slanted lines)",
+    "real-time": "R real-time, used (middle band)",
+    "reserved-idle": "reserved but idle (pale, hatched)",
+    "unmet": "unmet demand (strip on top)",
+    "unavailable": "unavailable (grey, crossed)",
+}
+
+#: Bars of a comparison: the first policy, against which changes are counted, and the others.
+FIRST_COLOUR, OTHER_COLOUR = "#9A9A9A", "#56B4E9"
+
+
+@dataclass(frozen=True, slots=True)
+class Stripes:
+    """Bands of `tint` over a fill; `across` and `down` point along the direction in which they repeat."""
+
+    tint: str
+    count: int
+    share: float
+    across: float
+    down: float
+
+
+_STRIPES: dict[str, Stripes] = {
+    "batch-inference": Stripes("#8FD3BF", count=6, share=0.3, across=1, down=0),
+    "quantization": Stripes("#F6DEEB", count=12, share=0.3, across=1, down=1),
+    "real-time": Stripes("#FFF3D6", count=1, share=0.16, across=0, down=1),
+    "reserved-idle": Stripes("#B87D00", count=14, share=0.16, across=1, down=1),
+    "unavailable": Stripes("#5E5E5E", count=10, share=0.25, across=1, down=-1),
+}
+
+
+def fill(kind: str) -> str | dict[str, Any]:
+    """Fill of a kind: a colour, or a Vega gradient with hard stops that shows its pattern."""
+    colour = KIND_COLOURS[kind]
+    stripes = _STRIPES.get(kind)
+    if stripes is None:
+        return colour
+    stops: list[dict[str, Any]] = [{"offset": 0, "color": colour}]
+    for number in range(stripes.count):
+        middle = (number + 0.5) / stripes.count
+        half = stripes.share / stripes.count / 2
+        first, last = round(middle - half, 4), round(middle + half, 4)
+        edges = ((first, colour), (first, stripes.tint), (last, stripes.tint), (last, colour))
+        stops += [{"offset": offset, "color": tone} for offset, tone in edges]
+    stops.append({"offset": 1, "color": colour})
+    upwards = 1 if stripes.down < 0 else 0
+    return {
+        "gradient": "linear",
+        "x1": 0,
+        "y1": upwards,
+        "x2": stripes.across,
+        "y2": upwards + stripes.down,
+        "stops": stops,
+    }
+
+
+def fill_params() -> list[dict[str, Any]]:
+    """Top-level parameters of a spec, one per pattern, that `fill_of` and `kind_scale` refer to."""
+    return [{"name": _param(kind), "expr": _expression(fill(kind))} for kind in _STRIPES]
+
+
+def fill_of(kind: str) -> str | dict[str, str]:
+    """Fill of a kind inside a spec that has `fill_params`."""
+    return {"expr": _param(kind)} if kind in _STRIPES else KIND_COLOURS[kind]
+
+
+def _param(kind: str) -> str:
+    return "fill_" + kind.replace("-", "_")
+
+
+def kind_scale() -> dict[str, Any]:
+    """Scale from kind to fill, the same in every chart (the pattern shows in the legend too)."""
+    return {"domain": list(KIND_COLOURS), "range": [fill_of(kind) for kind in KIND_COLOURS]}
+
+
+def kind_legend(columns: int = 4) -> dict[str, Any]:
+    """Legend of the kinds in words, above the charts."""
+    return {
+        "title": None,
+        "orient": "top",
+        "direction": "horizontal",
+        "columns": columns,
+        "symbolType": "square",
+        "symbolSize": 260,
+        "labelExpr": lookup(KIND_LABELS, "datum.label"),
+        "labelLimit": 320,
+    }
+
+
+def lookup(table: dict[str, str], key: str) -> str:
+    """Vega expression that looks up `key` (itself an expression) in a table of our own words."""
+    return _expression(table) + f"[{key}]"
+
+
+def _expression(value: Any) -> str:
+    """Literal of a Vega expression for nested dicts, lists, numbers and our own plain texts."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"'{key}':{_expression(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_expression(entry) for entry in value) + "]"
+    return f"'{value}'" if isinstance(value, str) else repr(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ink:
+    text: str
+    soft: str
+    grid: str
+    pane: str
+    edge: str
+
+
+_INKS: dict[Mode, _Ink] = {
+    "light": _Ink(text="#1A1A1A", soft="#4A4A4A", grid="#E2E2E2", pane="#FAFAFA", edge="#8A8A8A"),
+    "dark": _Ink(text="#F2F2F2", soft="#C8C8C8", grid="#3A3A3A", pane="#1B1B1B", edge="#8F8F8F"),
+}
+
+
+def config(mode: Mode = "light") -> dict[str, Any]:
+    """Vega-Lite configuration of a mode; the background is left to the page.
+
+    Named styles (``gp-...``) carry whatever must change with the mode, so one spec serves both. Single marks have no
+    description of their own (`aria`): a chart has one that states its numbers, and a table stands beside it.
+    """
+    ink = _INKS[mode]
+    words = {"labelColor": ink.soft, "titleColor": ink.text, "labelFontSize": 11, "titleFontSize": 11}
+    axis = words | {"gridColor": ink.grid, "domainColor": ink.edge, "tickColor": ink.edge, "titleFontWeight": "normal"}
+    return {
+        "background": None,
+        "font": FONT,
+        "axis": axis,
+        "mark": {"aria": False},
+        "legend": words | {"labelFontSize": 11},
+        "title": {"fontSize": 13, "anchor": "start", "color": ink.text, "subtitleColor": ink.soft},
+        "view": {"fill": ink.pane, "stroke": ink.edge},
+        "text": {"font": FONT},
+        "style": {
+            "gp-title": {"fontSize": 13, "fontWeight": "bold", "color": ink.text},
+            "gp-note": {"fontSize": 11, "color": ink.soft},
+            "gp-row": {"fontSize": 10, "color": ink.soft},
+            "gp-border": {"color": ink.edge, "strokeWidth": 1, "strokeDash": [4, 3]},
+            "gp-demand": {"color": ink.text, "strokeWidth": 1.8},
+            "gp-bound": {"color": ink.text},
+            "gp-mark": {"color": ink.text},
+        },
+    }
