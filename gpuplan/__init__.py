@@ -1,0 +1,76 @@
+"""gpuplan: see, on your own numbers, what a scheduling policy costs and gains.
+
+Importing it is cheap: numpy, numba, pandas, pydantic, Altair and the widgets load when needed.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpuplan.allocation.model import AllocationScenario
+    from gpuplan.allocation.plan import Comparison, Plan, compare, plan
+    from gpuplan.allocation.policies import POLICIES
+    from gpuplan.inputs.errors import InputError
+    from gpuplan.loading import load, shipped
+
+    __version__: str
+
+#: Where each public name lives.
+_HOMES = {
+    "AllocationScenario": "gpuplan.allocation.model",
+    "Comparison": "gpuplan.allocation.plan",
+    "InputError": "gpuplan.inputs.errors",
+    "POLICIES": "gpuplan.allocation.policies",
+    "Plan": "gpuplan.allocation.plan",
+    "compare": "gpuplan.allocation.plan",
+    "load": "gpuplan.loading",
+    "plan": "gpuplan.allocation.plan",
+    "shipped": "gpuplan.loading",
+}
+
+__all__ = [
+    "POLICIES",
+    "AllocationScenario",
+    "Comparison",
+    "InputError",
+    "Plan",
+    "__version__",
+    "compare",
+    "explore",
+    "load",
+    "plan",
+    "shipped",
+]
+
+
+def explore(scenario: Any = "mixed-day", **options: Any) -> Any:
+    """The explorer that fits the scenario's kind.
+
+    Parameters
+    ----------
+    scenario
+        Whatever `load` takes.
+    **options
+        Passed on to the explorer.
+    """
+    from gpuplan.loading import load
+    from gpuplan_widgets import AllocationExplorer
+
+    return AllocationExplorer(load(scenario), **options)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("gpuplan")
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'gpuplan' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,269 @@
+"""Between a scenario and its file: reading with every mistake at once, changing, writing."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
+
+from gpuplan.allocation.consistency import Conflict, conflicts
+from gpuplan.allocation.file_models import (
+    MODELS,
+    NEUTRAL,
+    BatchFile,
+    ClusterFile,
+    ObjectiveFile,
+    RealtimeFile,
+    RulesFile,
+    ScenarioFile,
+    ShapeFile,
+)
+from gpuplan.allocation.model import AllocationScenario, RealtimeApp
+from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, dotted, shorten
+from gpuplan.inputs.fields import as_list, as_mapping
+from gpuplan.inputs.mistakes import LineOf, as_found, mistakes_of, pattern, salvage
+from gpuplan.inputs.yaml_text import hours_text, neat, write_yaml
+
+_APP_KEYS = tuple(RealtimeFile.model_fields)
+_JOB_KEYS = tuple(BatchFile.model_fields)
+
+
+def from_mapping(
+    mapping: Any,
+    source: str = "mapping",
+    lines: LineOf | None = None,
+    mistakes: Iterable[Mistake] = (),
+) -> AllocationScenario:
+    """Turn the mapping of a scenario file into a scenario.
+
+    Parameters
+    ----------
+    mapping
+        What the file holds, or the same in Python (numbers of numpy are welcome).
+    source
+        Stands in front of the mistakes.
+    lines
+        Finds the line of a path, where there is a file.
+    mistakes
+        Found already while reading; they are raised together with the rest.
+
+    Raises
+    ------
+    InputError
+        With every mistake.
+    """
+    line: LineOf = lines or (lambda path: None)
+    found = list(mistakes)
+    if not isinstance(mapping, Mapping):
+        rule = "must be a mapping that starts with kind: allocation"
+        raise InputError(source, [*found, Mistake("", rule, as_found(mapping))])
+    if _other_kind(mapping):
+        rule = "must be allocation"
+        raise InputError(source, [*found, Mistake("kind", rule, as_found(mapping["kind"]), line(("kind",)))])
+    try:
+        scenario = ScenarioFile.model_validate(as_mapping(mapping)).build()
+    except PydanticCustomError as error:  # keys that are no words
+        raise InputError(source, [*found, Mistake("", error.message())]) from None
+    except ValidationError as error:
+        located = mistakes_of(error, MODELS, _path_of, line)
+        paths = [path for path, _ in located]
+        found += [mistake for _, mistake in located]
+        found += _conflicts_beside(mapping, paths, line)
+    else:
+        found += _mistakes(conflicts(scenario), line)
+    if found:
+        raise InputError(source, found)
+    return scenario
+
+
+def replace(scenario: AllocationScenario, changes: Mapping[str, Any]) -> AllocationScenario:
+    """A copy with values changed by dotted path, validated like a file.
+
+    A demand shape follows a changed horizon; explicit numbers must fit it. Numbers given for a
+    demand, or for one step of it (``realtime.0.demand.3``), take the place of its shape.
+
+    Parameters
+    ----------
+    scenario
+        Where to start.
+    changes
+        New values by path, applied in order: ``{"cluster.gpus": 16, "batch.0.priority": 5}``.
+
+    Raises
+    ------
+    InputError
+        With every unknown path, or else every mistake of the result.
+    """
+    mapping = _to_mapping(scenario)
+    unknown = []
+    for path, value in changes.items():
+        rule = _set(mapping, scenario, str(path), value)
+        if rule:
+            unknown.append(Mistake(shorten(str(path)), rule))
+    if unknown:
+        raise InputError("changes", unknown)
+    return from_mapping(mapping, "changes")
+
+
+def to_dict(scenario: AllocationScenario) -> dict[str, Any]:
+    """The scenario as the mapping of its file (values that equal their default left out)."""
+    tidy: dict[str, Any] = _tidied(_to_mapping(scenario), ())
+    return tidy
+
+
+def to_yaml(scenario: AllocationScenario) -> str:
+    """The text of a scenario file that reads back to an equal scenario."""
+    return write_yaml(to_dict(scenario), frozenset({"batch"}))
+
+
+def fingerprint(scenario: AllocationScenario) -> str:
+    """SHA-256 (hexadecimal) of the scenario's canonical form: equal scenarios, equal text.
+
+    The form is JSON with sorted keys over every field, defaults and written-out demand included,
+    whole numbers without a decimal point.
+    """
+    text = json.dumps(_canonical(asdict(scenario)), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a scenario file, for editors."""
+    schema = ScenarioFile.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "gpuplan allocation scenario",
+    }
+
+
+def _other_kind(mapping: Mapping[Any, Any]) -> bool:
+    """Whether the mapping is clearly a file of another kind, and its other keys mean nothing here."""
+    kind = mapping.get("kind")
+    return isinstance(kind, str) and kind != "allocation" and not did_you_mean(kind, ["allocation"])
+
+
+def _path_of(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Pydantic's location without the name of the form that a demand has."""
+    return location[:3] + location[4:] if location[2:3] == ("demand",) else location
+
+
+def _conflicts_beside(
+    mapping: Mapping[str, Any], paths: list[tuple[str | int, ...]], line: LineOf
+) -> list[Mistake]:
+    """Broken rules between the fields that are right."""
+    try:
+        rest = ScenarioFile.model_validate(salvage(mapping, paths, NEUTRAL)).build()
+    except ValidationError:
+        return []
+    cluster = not any(path[:1] == ("cluster",) and path[1:2] in ((), ("gpus",)) for path in paths)
+    horizon = not any(path[:1] == ("horizon",) and path[1:2] in ((), ("steps",)) for path in paths)
+    return _mistakes(conflicts(rest, cluster, horizon), line)
+
+
+def _mistakes(found: Iterable[Conflict], line: LineOf) -> list[Mistake]:
+    return [Mistake(dotted(path), rule, value, line(path)) for path, rule, value in found]
+
+
+def _to_mapping(scenario: AllocationScenario) -> dict[str, Any]:
+    """The scenario as the mapping of its file, every field spelled out."""
+    horizon = scenario.horizon
+    return {
+        "kind": "allocation",
+        "name": scenario.name,
+        "about": scenario.about,
+        "cluster": _fields(scenario.cluster, ClusterFile.model_fields),
+        "horizon": {"steps": horizon.steps, "step_hours": horizon.step_hours, "start": horizon.start},
+        "objective": _fields(scenario.objective, ObjectiveFile.model_fields),
+        "rules": _fields(scenario.rules, RulesFile.model_fields),
+        "realtime": [_app_mapping(app) for app in scenario.realtime],
+        "batch": [_fields(job, _JOB_KEYS) for job in scenario.batch],
+    }
+
+
+def _app_mapping(app: RealtimeApp) -> dict[str, Any]:
+    mapping = _fields(app, _APP_KEYS)
+    if app.shape is not None:
+        mapping["demand"] = _fields(app.shape, ShapeFile.model_fields)
+    return mapping
+
+
+def _fields(value: Any, keys: Iterable[str]) -> dict[str, Any]:
+    return {key: getattr(value, key) for key in keys}
+
+
+def _tidied(value: Any, path: tuple[str | int, ...]) -> Any:
+    """A value for people: without defaults and empty sections, numbers and hours as people write them."""
+    if isinstance(value, Mapping):
+        defaults = MODELS[pattern(path)].model_fields
+        inner = ((key, _tidied(item, (*path, key))) for key, item in value.items())
+        return {key: item for key, item in inner if not _is_default(item, defaults[key])}
+    if isinstance(value, (list, tuple)):
+        return [_tidied(item, (*path, index)) for index, item in enumerate(value)]
+    if not isinstance(value, float):
+        return value
+    key = str(path[-1])
+    return hours_text(value) if key.endswith(("_hours", "_hour")) or key == "hours" else neat(value)
+
+
+def _is_default(value: Any, field: FieldInfo) -> bool:
+    if field.is_required():
+        return False
+    if field.default_factory is not None:
+        return not value
+    default = list(field.default) if isinstance(field.default, tuple) else field.default
+    return bool(value == default)
+
+
+def _canonical(value: Any) -> Any:
+    """A value whose JSON does not tell 3 from 3.0, nor a tuple from a list."""
+    if isinstance(value, Mapping):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_canonical(item) for item in value]
+    return neat(value) if isinstance(value, float) else value
+
+
+def _set(mapping: dict[str, Any], scenario: AllocationScenario, path: str, value: Any) -> str:
+    """Set one value by its dotted path; the rule that an unknown path breaks, or nothing."""
+    *parents, last = path.split(".")
+    here: Any = mapping
+    place: tuple[str | int, ...] = ()
+    for part in parents:
+        key, rule = _key(here, place, part)
+        if key is None:
+            return rule
+        here[key] = here = _opened(here[key])
+        place = (*place, key)
+    if pattern(place) == "realtime.*.demand" and isinstance(here, dict) and last.isdecimal():
+        here = list(scenario.realtime[int(place[1])].demand)  # one point of a shape: its numbers take over
+        mapping["realtime"][place[1]]["demand"] = here
+    key, rule = _key(here, place, last)
+    if key is not None:
+        here[key] = value
+    return rule
+
+
+def _opened(value: Any) -> Any:
+    """A copy of a mapping or list that may be written into."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    try:
+        return list(as_list(value))
+    except PydanticCustomError:
+        return value
+
+
+def _key(here: Any, place: tuple[str | int, ...], part: str) -> tuple[str | int | None, str]:
+    """The key or index that `part` means in `here`, or None and the rule that it breaks."""
+    if isinstance(here, list):
+        if part.isascii() and part.isdecimal() and len(part) < 9 and int(part) < len(here):
+            return int(part), ""
+        return None, f"unknown path: {dotted(place)} has {len(here)} entries, counted from 0"
+    if isinstance(here, dict):
+        known = MODELS[pattern(place)].model_fields
+        return (part, "") if part in known else (None, f"unknown path{did_you_mean(part, known)}")
+    return None, f"unknown path: {dotted(place)} has no parts"

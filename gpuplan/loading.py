@@ -1,0 +1,86 @@
+"""From a name, a path or a mapping to a scenario; the scenarios that ship with gpuplan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.schema import from_mapping
+from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
+from gpuplan.inputs.folders import data_folder
+from gpuplan.inputs.yaml_file import Row, read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedScenario:
+    """A scenario that ships with gpuplan: its name, its kind, what it is about, its file."""
+
+    name: str
+    kind: str
+    about: str
+    path: Path
+
+
+def load(source: str | Path | Mapping[str, Any] | AllocationScenario) -> AllocationScenario:
+    """The scenario of a shipped name, a file or a mapping.
+
+    Parameters
+    ----------
+    source
+        ``"training-rush"``, a path of a YAML file, a mapping like that of a file, or a scenario
+        (which is returned as it is). A shipped name goes before a file of the same name.
+
+    Raises
+    ------
+    InputError
+        With every mistake, or where there is no such scenario.
+    """
+    if isinstance(source, AllocationScenario):
+        return source
+    if isinstance(source, Mapping):
+        return from_mapping(source)
+    other: object = source
+    if not isinstance(other, (str, Path)):
+        rule = "must be a shipped name, a path or a mapping"
+        raise InputError("scenario", [Mistake("", rule, other)])
+    path = _shipped_path(source) if isinstance(source, str) else None
+    if path is None and isinstance(source, str) and _is_word(source):
+        raise _unknown_name(source)
+    document = read_yaml(path or source)
+    return from_mapping(document.data, document.source, document.line, document.mistakes)
+
+
+def shipped() -> list[ShippedScenario]:
+    """The scenarios that ship with gpuplan, by kind and name."""
+    found = []
+    for path in _shipped_files().values():
+        data = read_yaml(path).data
+        if isinstance(data, Row):
+            kind, about = str(data.get("kind", "")), str(data.get("about", ""))
+            found.append(ShippedScenario(str(data.get("name", path.stem)), kind, about, path))
+    return found
+
+
+def _shipped_files() -> dict[str, Path]:
+    """The shipped files by scenario name, which is the name of the file."""
+    return {path.stem: path for path in sorted(data_folder("scenarios").glob("*/*.yaml"))}
+
+
+def _shipped_path(name: str) -> Path | None:
+    return _shipped_files().get(name) if _looks_like_a_name(name) else None
+
+
+def _looks_like_a_name(text: str) -> bool:
+    return len(text) <= 200 and not set(text) & set("/\\.\0")
+
+
+def _is_word(text: str) -> bool:
+    """Whether a text can only be meant as a shipped name: no file, and nothing of a path."""
+    return _looks_like_a_name(text) and not Path(text).exists()
+
+
+def _unknown_name(name: str) -> InputError:
+    names = list(_shipped_files())
+    rule = f"there is no shipped scenario and no file of this name{did_you_mean(name, names)}"
+    return InputError(name, [Mistake("", f"{rule} (shipped: {', '.join(names)})")])
