@@ -5,41 +5,32 @@ the same numbers, slower. Without a writable cache they are compiled once per pr
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_njit: Any
 try:
     from numba import njit as _njit
 except ImportError:  # plain Python is the documented way without a compiler
     _njit = None
 
-#: Whether kernels are compiled with a cache on disk; ``None`` before the first kernel is seen.
+#: Whether the last kernel was given a cache on disk; ``None`` where nothing is compiled.
 cached: bool | None = None
 
 
 def njit(function: Function) -> Function:
     """Compile a function with numba's ``njit``, cached on disk where numba finds a place for it."""
-    return _compile(function)
-
-
-def njit_inline(function: Function) -> Function:
-    """Compile a small helper that is written into its callers (no call, no own cache entry)."""
-    if _njit is None:
-        return function
-    compiled: Function = _njit(function, inline="always")
-    return compiled
-
-
-def _compile(function: Function) -> Function:
     global cached
     if _njit is None:
         return function
     compiled: Function
+    # Inside a zip numba takes any home for a place and fails when it writes there: no cache then.
+    cached = Path(function.__code__.co_filename).is_file()
     try:
-        compiled = _njit(function, cache=True)
-        cached = True
-    except RuntimeError:  # numba: "no locator available" - read-only package and no home
+        compiled = _njit(function, cache=cached)
+    except RuntimeError:  # numba's "no locator available": read-only package and no home
         compiled = _njit(function)
         cached = False
     return compiled
