@@ -1,0 +1,180 @@
+"""What each figure means, in one place: from an assignment to the numbers of a plan.
+
+Definitions: the table of figures in the documentation of allocation. Value and penalty are added
+as exact integers and divided once.
+"""
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gpuplan.allocation import kernels
+from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.policies.base import reservations
+from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem, compile_problem
+
+Figures = dict[str, float | int | None]
+
+#: Unit of each figure, in the order in which figures are listed.
+UNITS = {
+    "utilization": "share of available GPU-hours",
+    "held": "share of available GPU-hours",
+    "value": "priority-weighted GPU-hours",
+    "value_undecayed": "priority-weighted GPU-hours",
+    "penalty": "priority-weighted GPU-hours",
+    "objective": "priority-weighted GPU-hours",
+    "coverage": "share of real-time demand",
+    "shortfall_gpu_hours": "GPU-hours",
+    "swaps": "GPUs acquired",
+    "jobs_placed": "jobs",
+    "jobs_finished": "jobs",
+    "jobs_unplaced": "jobs",
+    "jobs_set_aside": "jobs",
+    "jobs_late": "jobs",
+    "wait_p50_hours": "hours",
+    "wait_p90_hours": "hours",
+    "bound": "priority-weighted GPU-hours",
+    "gap": "share of the bound",
+    "cost": "price unit",
+    "cost_useful": "price unit",
+    "cost_idle": "price unit",
+}
+
+
+def percentile(values: list[float], q: float) -> float | None:
+    """The sorted value at index ``min(n - 1, floor(q x n))``; None of nothing."""
+    if not values:
+        return None
+    return sorted(values)[min(len(values) - 1, math.floor(q * len(values)))]
+
+
+def figures(problem: Problem, start: Int64, held: Int64, swaps: int) -> Figures:
+    """All figures of a plan.
+
+    Parameters
+    ----------
+    problem
+        The scenario as arrays.
+    start : int64[J]
+        Start step of each job, -1 where it has no place.
+    held : int64[R, T]
+        GPUs that each app holds in each step.
+    swaps : int
+        GPUs acquired by apps wherever the cap counts.
+
+    Returns
+    -------
+    dict
+        Keys and units as in `UNITS`; costs only where the scenario gives a price. Percentiles are
+        None where no job was placed that was not running already.
+    """
+    scenario = problem.scenario
+    hours = scenario.horizon.step_hours
+    steps = problem.steps
+    placed = start >= 0
+    end = np.minimum(start + problem.duration, steps)
+    gpu_steps = np.where(placed, problem.size * (end - start), 0)
+    weighted = np.where(placed, problem.size * (problem.weight_sum[end] - problem.weight_sum[start]), 0)
+    value = _dot(problem.priority_milli, weighted)
+    plain = _dot(problem.priority_milli, gpu_steps) * 10**6
+    served = np.minimum(held, problem.demand)
+    unmet = (problem.demand - served).sum(axis=1)
+    penalty = _dot(problem.cost_units, unmet)
+    demand = int(problem.demand.sum())
+    batch = int(gpu_steps.sum())
+    useful = batch + int(served.sum())
+    available = scenario.cluster.n_available * steps
+    jobs = scenario.batch
+    waits = [
+        start_step * hours - job.earliest_hour
+        for job, start_step in zip(jobs, start.tolist(), strict=True)
+        if start_step >= 0 and job.running_on is None
+    ]
+    n_placed = int(placed.sum())
+    objective = _amount(value - penalty, scenario)
+    bound = upper_bound(scenario)
+    found: Figures = {
+        "utilization": useful / available if available else 0.0,
+        "held": (batch + int(held.sum())) / available if available else 0.0,
+        "value": _amount(value, scenario),
+        "value_undecayed": _amount(plain, scenario),
+        "penalty": _amount(penalty, scenario),
+        "objective": objective,
+        "coverage": int(served.sum()) / demand if demand else 1.0,
+        "shortfall_gpu_hours": int(unmet.sum()) * scenario.horizon.step_s / 3600,
+        "swaps": swaps,
+        "jobs_placed": n_placed,
+        "jobs_finished": int((placed & (start + problem.duration <= steps)).sum()),
+        "jobs_unplaced": len(jobs) - n_placed,
+        "jobs_set_aside": len(problem.set_aside),
+        "jobs_late": sum(late_hours(problem, start, j) not in (None, 0.0) for j in range(len(jobs))),
+        "wait_p50_hours": percentile(waits, 0.5),
+        "wait_p90_hours": percentile(waits, 0.9),
+        "bound": bound,
+        "gap": (bound - objective) / max(abs(bound), 1e-9),
+    }
+    price = scenario.cluster.price_per_gpu_hour
+    if price is not None:
+        found["cost"] = available * hours * price
+        found["cost_useful"] = useful * hours * price
+        found["cost_idle"] = (available - useful) * hours * price
+    return found
+
+
+def late_hours(problem: Problem, start: Int64, j: int) -> float | None:
+    """Hours by which job ``j`` ends after its deadline; 0 in time, infinite unplaced, None without one."""
+    deadline = problem.scenario.batch[j].deadline_hour
+    if deadline is None:
+        return None
+    if start[j] < 0:
+        return math.inf
+    end = int(start[j] + problem.duration[j]) * problem.scenario.horizon.step_s / 3600
+    return max(0.0, end - deadline)
+
+
+@lru_cache(maxsize=16)
+def upper_bound(scenario: AllocationScenario) -> float:
+    """No legal plan (reservations included) of the scenario has a larger objective than this.
+
+    Priority-weighted GPU-hours; see `gpuplan.allocation.kernels.price_bound`.
+    """
+    problem = compile_problem(scenario)
+    movable = problem.movable
+    # a reservation may stay below a minimum where GPUs are too few: the bound must hold for it too
+    reserved = np.bitwise_count(reservations(problem)).sum(axis=1, dtype=np.int64)
+    sure = np.minimum(problem.minimum, reserved)
+    stretch = np.ones((1, problem.steps), np.int64)
+    capacity = np.bitwise_count(problem.base).sum(axis=1).astype(np.int64)
+    work = max(1, (movable.size + problem.cost.size) * problem.steps)
+    found: Any = kernels.price_bound(
+        capacity,
+        problem.size[movable],
+        np.minimum(problem.duration[movable], problem.steps),
+        problem.earliest[movable],
+        np.array(problem.priority_milli, float)[movable],
+        problem.must_finish,
+        problem.weight_sum,
+        problem.demand,
+        sure[:, None] * stretch,
+        problem.maximum[:, None] * stretch,
+        np.array(problem.cost_units, float),
+        int(min(300, max(40, 2_000_000 // work))),
+    )
+    inherited = problem.running >= 0
+    weighted = problem.size * problem.weight_sum[np.minimum(problem.duration, problem.steps)]
+    exact = _dot(problem.priority_milli, np.where(inherited, weighted, 0))
+    scale = scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
+    # the sums of the relaxation are floating-point: give way by more than they can be off
+    slack = 1e-9 * (abs(found) * scale + 1.0)
+    return float(found * scale + slack + _amount(exact, scenario))
+
+
+def _dot(factors: tuple[int, ...], amounts: Int64) -> int:
+    return sum(factor * amount for factor, amount in zip(factors, amounts.tolist(), strict=True))
+
+
+def _amount(units: int, scenario: AllocationScenario) -> float:
+    # one division of exact integers: correctly rounded, the same on every machine
+    return units * scenario.horizon.step_s / (3600 * UNITS_PER_STEP)

@@ -1,0 +1,371 @@
+"""Plans: run a policy on a scenario, and what is known about the result."""
+
+import hashlib
+import html
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuplan.allocation import figures as counting
+from gpuplan.allocation.figures import UNITS, Figures
+from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.policies import ALL, Assignment, Policy
+from gpuplan.allocation.problem import Int64, Problem, compile_problem
+from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOTHING = -1
+UNAVAILABLE = -2
+
+
+class Plan:
+    """A policy's plan for a scenario; arrays are read-only.
+
+    ``G`` GPUs, ``T`` steps, ``J`` batch jobs and ``R`` real-time apps in file order.
+
+    Attributes
+    ----------
+    scenario : AllocationScenario
+    policy : str
+    start, end : int64[J]
+        First step, and the step after the last one inside the horizon; -1 without a place.
+    first_gpu : int64[J]
+        Lowest GPU of the block, -1 without a place.
+    set_aside : dict
+        Jobs that can never fit, with the reason.
+    seconds : float
+        Wall-clock time of the policy (not part of the fingerprint).
+    """
+
+    def __init__(self, problem: Problem, policy: Policy, assignment: Assignment, seconds: float) -> None:
+        self.scenario = problem.scenario
+        self.policy = policy.name
+        self.reservation = policy.reservation
+        self.start = _frozen(assignment.start)
+        self.first_gpu = _frozen(assignment.first_gpu)
+        self.end = _frozen(
+            np.where(self.start >= 0, np.minimum(self.start + problem.duration, problem.steps), -1)
+        )
+        self.set_aside = dict(problem.set_aside)
+        self.seconds = seconds
+        self._problem = problem
+        self._hold = _frozen(assignment.hold)
+
+    # ------------------------------------------------------------------ arrays
+
+    @cached_property
+    def held(self) -> Int64:
+        """GPUs held by each app per step, int64[R, T]."""
+        return _frozen(np.bitwise_count(self._hold).sum(axis=2, dtype=np.int64))
+
+    @cached_property
+    def demand(self) -> Int64:
+        """GPUs wanted by each app per step, int64[R, T]."""
+        return _frozen(self._problem.demand.view())
+
+    @cached_property
+    def served(self) -> Int64:
+        """Demand that is met, int64[R, T]."""
+        return _frozen(np.minimum(self.held, self.demand))
+
+    @cached_property
+    def grid(self) -> npt.NDArray[np.int32]:
+        """Who holds each GPU in each step, int32[G, T].
+
+        -1 nobody, -2 unavailable, ``j`` batch job ``j``, ``J + r`` real-time app ``r``.
+        """
+        gpus, steps = self._problem.gpus, self._problem.steps
+        grid = np.full((gpus, steps), NOTHING, np.int32)
+        grid[list(self.scenario.cluster.unavailable)] = UNAVAILABLE
+        sizes = self._problem.size.tolist()
+        spans = zip(self.start.tolist(), self.end.tolist(), self.first_gpu.tolist(), sizes, strict=True)
+        for j, (start, end, first, size) in enumerate(spans):
+            if start >= 0:
+                grid[first : first + size, start:end] = j
+        for r, words in enumerate(self._hold):
+            grid[_bits(words, gpus).T] = len(sizes) + r
+        return _frozen(grid)
+
+    @cached_property
+    def swaps(self) -> int:
+        """GPUs acquired by apps wherever the cap counts (a reservation has none)."""
+        if self.reservation or not self._hold.size:
+            return 0
+        acquired = self._hold[:, 1:] & ~self._hold[:, :-1]
+        at_start = (self._hold[:, 0] & ~self._problem.held)[self._problem.known_held]
+        return int(np.bitwise_count(acquired).sum()) + int(np.bitwise_count(at_start).sum())
+
+    # ----------------------------------------------------------------- figures
+
+    @cached_property
+    def figures(self) -> Figures:
+        """The figures by name (units in `gpuplan.allocation.figures.UNITS`)."""
+        return counting.figures(self._problem, self.start, self.held, self.swaps)
+
+    @property
+    def bound(self) -> float:
+        """No legal plan has a larger objective (priority-weighted GPU-hours)."""
+        return counting.upper_bound(self.scenario)
+
+    @property
+    def gap(self) -> float:
+        """``(bound - objective) / max(abs(bound), 1e-9)``."""
+        return float(self.figures["gap"] or 0.0)
+
+    def check(self) -> list[str]:
+        """Rules that the plan breaks, a sentence each, found by code that shares nothing with the kernels."""
+        from gpuplan.allocation.check import violations
+
+        return violations(self.scenario, self.start, self.first_gpu, self.grid, self.reservation)
+
+    @cached_property
+    def violations(self) -> int:
+        """Number of broken rules (0 for every legal plan)."""
+        return len(self.check())
+
+    def why(self, job: str) -> str:
+        """Why a job starts when it does, or has no place: what holds its place, the largest block free.
+
+        Raises
+        ------
+        InputError
+            If the scenario has no such batch job.
+        """
+        from gpuplan.allocation.explain import why
+
+        names = [known.name for known in self.scenario.batch]
+        if job not in names:
+            raise InputError(
+                self.scenario.name, [Mistake("job", "no such batch job" + did_you_mean(job, names), job)]
+            )
+        return why(self, names.index(job))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of scenario, policy and plan: equal plans, equal text."""
+        digest = hashlib.sha256(f"{self.scenario.fingerprint}\n{self.policy}\n".encode())
+        for array in (self.start, self.first_gpu, self._hold):
+            digest.update(
+                np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+            )
+        return digest.hexdigest()
+
+    # ------------------------------------------------------------------ tables
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A row per GPU and unbroken stretch: ``job, kind, gpu, start_step, end_step`` (end exclusive)."""
+        from gpuplan.allocation.tables import stretches
+
+        return stretches(self)
+
+    def jobs_frame(self) -> "pd.DataFrame":
+        """A row per batch job: where and when it runs, how long it waits, whether it finishes."""
+        from gpuplan.allocation.tables import jobs
+
+        return jobs(self)
+
+    def steps_frame(self) -> "pd.DataFrame":
+        """A row per step: GPUs available, in batch work, in useful and idle real-time use, and free."""
+        from gpuplan.allocation.tables import steps
+
+        return steps(self)
+
+    def apps_frame(self) -> "pd.DataFrame":
+        """A row per real-time app and step: demand, held, served and unmet GPUs."""
+        from gpuplan.allocation.tables import apps
+
+        return apps(self)
+
+    def late_hours(self, j: int) -> float | None:
+        """Hours by which batch job ``j`` misses its deadline (infinite: no place; None: no deadline)."""
+        return counting.late_hours(self._problem, self.start, j)
+
+    def __repr__(self) -> str:
+        found = self.figures
+        return (
+            f"<Plan {self.policy} of {self.scenario.name!r}: utilization {found['utilization']:.1%}, "
+            f"objective {found['objective']:.2f}, coverage {found['coverage']:.1%}, "
+            f"{found['jobs_placed']} of {len(self.scenario.batch)} jobs placed>"
+        )
+
+    def _repr_html_(self) -> str:
+        return Comparison({self.policy: self})._repr_html_()
+
+
+class Comparison:
+    """Plans of one scenario side by side: ``plans`` by policy, ``table`` tidy, ``wide`` for reading."""
+
+    def __init__(self, plans: Mapping[str, Plan]) -> None:
+        self.plans = dict(plans)
+
+    def __getitem__(self, policy: str) -> Plan:
+        return self.plans[policy]
+
+    @property
+    def scenario(self) -> AllocationScenario:
+        """The scenario that all plans are for."""
+        return next(iter(self.plans.values())).scenario
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """Tidy: a row per policy and figure, with ``policy, figure, value, unit``."""
+        import pandas as pd
+
+        rows = [
+            (name, figure, None if value is None else float(value), UNITS[figure])
+            for name, plan in self.plans.items()
+            for figure, value in plan.figures.items()
+        ]
+        table = pd.DataFrame(rows, columns=["policy", "figure", "value", "unit"])
+        return table.astype({"value": float})
+
+    @cached_property
+    def wide(self) -> "pd.DataFrame":
+        """A row per figure, a column per policy, and the unit."""
+        import pandas as pd
+
+        columns = {name: pd.Series(plan.figures, dtype=float) for name, plan in self.plans.items()}
+        wide = pd.DataFrame(columns)
+        wide["unit"] = [UNITS[figure] for figure in wide.index]
+        wide.index.name = "figure"
+        return wide
+
+    def __repr__(self) -> str:
+        lines = [f"{self.scenario.name}: {len(self.plans)} plans"]
+        figures_ = list(next(iter(self.plans.values())).figures)
+        width = max(len(figure) for figure in figures_)
+        columns = {name: max(len(name), 12) for name in self.plans}
+        lines.append(" " * width + "".join(f"  {name:>{columns[name]}}" for name in self.plans))
+        for figure in figures_:
+            cells = (
+                f"  {shown(figure, plan.figures[figure]):>{columns[name]}}"
+                for name, plan in self.plans.items()
+            )
+            lines.append(f"{figure:<{width}}" + "".join(cells) + f"  {UNITS[figure]}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.plans)
+        body = []
+        for figure in next(iter(self.plans.values())).figures:
+            cells = "".join(
+                f'<td style="text-align:right">{shown(figure, plan.figures[figure])}</td>'
+                for plan in self.plans.values()
+            )
+            body.append(
+                f'<tr><th scope="row" style="text-align:left">{figure.replace("_", " ")}</th>{cells}'
+                f'<td style="text-align:left">{UNITS[figure]}</td></tr>'
+            )
+        caption = html.escape(self.scenario.name)
+        return (
+            f"<table><caption>{caption}</caption><thead><tr><th></th>{head}<th>unit</th></tr></thead>"
+            f"<tbody>{''.join(body)}</tbody></table>"
+        )
+
+
+def shown(figure: str, value: float | int | None) -> str:
+    """A figure as text: shares in per cent with one decimal, amounts with two, counts whole."""
+    if value is None:
+        return "none"
+    if UNITS[figure].startswith("share"):
+        return f"{value:.1%}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def policy_named(name: str) -> Policy:
+    """The policy of a name.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, with a suggestion.
+    """
+    for policy in ALL:
+        if policy.name == name:
+            return policy
+    names = [policy.name for policy in ALL]
+    rule = f"must be one of {', '.join(names)}" + did_you_mean(name, names)
+    raise InputError("allocation", [Mistake("policy", rule, name)])
+
+
+def plan(scenario: Any, policy: str = "aware") -> Plan:
+    """Plan a scenario under a policy.
+
+    Parameters
+    ----------
+    scenario
+        An `AllocationScenario`, or the mapping of a scenario file.
+    policy
+        One of `gpuplan.POLICIES`.
+
+    Raises
+    ------
+    InputError
+        For an unknown policy, or a scenario with mistakes.
+    """
+    chosen = policy_named(policy)
+    problem = compile_problem(_scenario(scenario))
+    began = time.perf_counter()
+    assignment = chosen.run(problem)
+    return Plan(problem, chosen, assignment, time.perf_counter() - began)
+
+
+def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware")) -> Comparison:
+    """Plan a scenario under several policies.
+
+    Raises
+    ------
+    InputError
+        For an unknown policy, none at all, or a scenario with mistakes.
+    """
+    names = [policies] if isinstance(policies, str) else list(dict.fromkeys(policies))
+    if not names:
+        raise InputError("allocation", [Mistake("policies", "must name at least one policy", names)])
+    for name in names:
+        policy_named(name)
+    ready = _scenario(scenario)
+    return Comparison({name: plan(ready, name) for name in names})
+
+
+def warm_up() -> None:
+    """Compile every kernel (or read it from the cache), so that the first plan does not wait for it."""
+    from gpuplan.allocation.model import BatchJob, Horizon, RealtimeApp
+    from gpuplan.cluster import Cluster
+
+    tiny = AllocationScenario(
+        name="warm-up",
+        cluster=Cluster(2),
+        horizon=Horizon(2),
+        realtime=(RealtimeApp("app", 1.0, (1, 1)),),
+        batch=(BatchJob("job", "training", 1, 1.0, 1.0),),
+    )
+    for policy in ALL:
+        _ = plan(tiny, policy.name).figures
+
+
+def _scenario(source: Any) -> AllocationScenario:
+    if isinstance(source, AllocationScenario):
+        return source
+    if isinstance(source, Mapping):
+        from gpuplan.allocation.schema import from_mapping
+
+        return from_mapping(source)
+    rule = "must be a scenario or a mapping; gpuplan.load reads shipped names and files"
+    raise InputError("allocation", [Mistake("scenario", rule, source)])
+
+
+def _bits(words: npt.NDArray[np.uint64], gpus: int) -> npt.NDArray[np.bool_]:
+    """Words [T, W] as booleans [T, G]."""
+    little = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
+    return np.unpackbits(little, axis=1, bitorder="little", count=gpus).astype(np.bool_)
+
+
+def _frozen(array: Any) -> Any:
+    array.setflags(write=False)
+    return array

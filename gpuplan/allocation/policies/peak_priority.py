@@ -1,0 +1,18 @@
+"""Highest priority first, with every app's peak reserved all day."""
+
+from gpuplan.allocation.policies.base import Assignment, Policy, by_priority, with_reservation
+from gpuplan.allocation.problem import Problem
+
+
+def run(problem: Problem) -> Assignment:
+    """Reserve peaks; each job by priority at the earliest step at which it fits."""
+    return with_reservation(problem, by_priority(problem))
+
+
+POLICY = Policy(
+    "peak-priority",
+    "Each app's peak is reserved all day; jobs go by priority, then order of arrival, to the earliest step and "
+    "lowest GPU at which they fit.",
+    run,
+    reservation=True,
+)

@@ -1,0 +1,222 @@
+"""A scenario as arrays: what the kernels are given, in exact integers."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuplan.allocation.model import AllocationScenario, BatchJob
+
+Int64 = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+#: Stands for "no cap" and "no budget": larger than any number of swaps, small enough to multiply.
+UNLIMITED = 1 << 40
+
+#: Value is counted in priority (three decimals) x weight (six decimals) x GPU-steps.
+UNITS_PER_STEP = 10**9
+
+_KERNEL_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The arrays of an allocation scenario (shapes as in `gpuplan.allocation.kernels`).
+
+    `priority` and `cost` share one unit, divided by whatever they have in common (and rounded
+    where the largest possible objective would not fit 64 bits): good for comparing plans, while
+    figures are counted from `priority_milli`, `weight` and `cost_units`, which are exact.
+    """
+
+    scenario: AllocationScenario
+    gpus: int
+    steps: int
+    must_finish: bool
+    available: Words
+    base: Words
+    size: Int64
+    duration: Int64
+    earliest: Int64
+    running: Int64
+    priority: Int64
+    allowed: Words
+    weight_sum: Int64
+    demand: Int64
+    cap: Int64
+    minimum: Int64
+    maximum: Int64
+    budget: Int64
+    known_held: npt.NDArray[np.bool_]
+    held: Words
+    n_held: Int64
+    cost: Int64
+    priority_milli: tuple[int, ...]
+    cost_units: tuple[int, ...]
+    set_aside: dict[str, str]
+    movable: Int64
+
+    @property
+    def weight(self) -> Int64:
+        """Value weight of each step in millionths."""
+        return np.diff(self.weight_sum)
+
+
+def weights(steps: int, step_hours: float, half_life_hours: float | None) -> list[int]:
+    """Value weight of each step in millionths: ``0.5 ** (step x step_hours / half_life_hours)``."""
+    if half_life_hours is None:
+        return [10**6] * steps
+    return [round(0.5 ** (step * step_hours / half_life_hours) * 10**6) for step in range(steps)]
+
+
+def to_words(gpus: Any, n_words: int) -> Words:
+    """A set of GPU numbers as bits."""
+    words = np.zeros(n_words, np.uint64)
+    for gpu in gpus:
+        words[gpu // 64] |= np.uint64(1 << (gpu % 64))
+    return words
+
+
+def span_words(first: int, n: int, n_words: int) -> Words:
+    """The GPUs ``first .. first + n - 1`` as bits."""
+    bits = np.zeros(n_words * 64, np.uint8)
+    bits[first : first + n] = 1
+    return np.packbits(bits, bitorder="little").view(np.uint64)
+
+
+@lru_cache(maxsize=16)
+def compile_problem(scenario: AllocationScenario) -> Problem:
+    """Turn a valid scenario into arrays (not to be written to); jobs that can never fit are set aside with a reason."""
+    cluster, horizon = scenario.cluster, scenario.horizon
+    n_words = -(-cluster.gpus // 64)
+    steps = horizon.steps
+    jobs, apps = scenario.batch, scenario.realtime
+    available = span_words(0, cluster.gpus, n_words) & ~to_words(cluster.unavailable, n_words)
+    allowed = _allowed(scenario, n_words)
+    size = np.array([job.gpus for job in jobs], np.int64)
+    duration = np.array([scenario.steps_of(job.hours) for job in jobs], np.int64)
+    earliest = np.array([scenario.steps_of(job.earliest_hour) for job in jobs], np.int64)
+    running = np.array([-1 if job.running_on is None else job.running_on for job in jobs], np.int64)
+    base = np.repeat(available[None, :], steps, axis=0)
+    for j in np.flatnonzero(running >= 0):
+        base[: duration[j]] &= ~span_words(running[j], size[j], n_words)
+    weight = weights(steps, horizon.step_hours, scenario.objective.half_life_hours)
+    weight_sum = np.array([0, *weight], np.int64).cumsum()
+    demand = np.array([app.demand for app in apps], np.int64).reshape(len(apps), steps)
+    priority_milli = tuple(round(job.priority * 1000) for job in jobs)
+    penalty_micro = round(scenario.objective.shortfall_penalty * 10**6)
+    cost_units = tuple(round(app.priority * 1000) * penalty_micro for app in apps)
+    capacity = cluster.gpus * int(weight_sum[-1])
+    largest = max(priority_milli, default=0) * capacity
+    largest += sum(cost * int(row.sum()) for cost, row in zip(cost_units, demand, strict=True))
+    priority, cost = _kernel_units(priority_milli, cost_units, largest)
+    fits = _Fits(scenario, available, allowed)
+    set_aside = {}
+    for job, n_steps, first in zip(jobs, duration.tolist(), earliest.tolist(), strict=True):
+        reason = fits.reason(job, n_steps, first)
+        if reason is not None:
+            set_aside[job.name] = reason
+    movable = [j for j, job in enumerate(jobs) if job.running_on is None and job.name not in set_aside]
+    return Problem(
+        scenario=scenario,
+        gpus=cluster.gpus,
+        steps=steps,
+        must_finish=scenario.rules.must_finish,
+        available=available,
+        base=base,
+        size=size,
+        duration=duration,
+        earliest=earliest,
+        running=running,
+        priority=priority,
+        allowed=allowed,
+        weight_sum=weight_sum,
+        demand=demand,
+        cap=_numbers(UNLIMITED if app.max_swap is None else app.max_swap for app in apps),
+        minimum=_numbers(app.min_gpus for app in apps),
+        maximum=_numbers(cluster.gpus if app.max_gpus is None else app.max_gpus for app in apps),
+        budget=_numbers(UNLIMITED if app.swap_budget is None else app.swap_budget for app in apps),
+        known_held=np.array([app.held is not None for app in apps], np.bool_),
+        held=np.array([to_words(app.held or (), n_words) for app in apps], np.uint64).reshape(-1, n_words),
+        n_held=_numbers(-1 if app.held is None else len(app.held) for app in apps),
+        cost=cost,
+        priority_milli=priority_milli,
+        cost_units=cost_units,
+        set_aside=set_aside,
+        movable=np.array(movable, np.int64),
+    )
+
+
+def _numbers(values: Any) -> Int64:
+    return np.fromiter(values, np.int64)
+
+
+def _kernel_units(priority: tuple[int, ...], cost: tuple[int, ...], largest: int) -> tuple[Int64, Int64]:
+    # What all amounts have in common is divided out. If sums could still overflow 64 bits, amounts
+    # are rounded up to a coarser unit for the comparison of plans (figures never lose a digit).
+    common = math.gcd(*priority, *cost) or 1
+    shift = max(0, (largest // common).bit_length() - _KERNEL_LIMIT.bit_length() + 1)
+
+    def scaled(amount: int) -> int:
+        return -((-(amount // common)) >> shift)
+
+    return _numbers(map(scaled, priority)), _numbers(map(scaled, cost))
+
+
+def _allowed(scenario: AllocationScenario, n_words: int) -> Words:
+    """First GPUs of blocks of ``2**c`` GPUs under the node rule, a row per ``c``."""
+    gpus, node = scenario.cluster.gpus, scenario.cluster.node_size
+    rows = []
+    for c in range(gpus.bit_length()):
+        n = 1 << c
+        first = np.arange(n_words * 64)
+        fits = first + n <= gpus
+        if scenario.rules.within_node:
+            fits &= (first % node + n <= node) if n <= node else (first % node == 0) & (n % node == 0)
+        rows.append(np.packbits(fits, bitorder="little").view(np.uint64))
+    return np.array(rows)
+
+
+class _Fits:
+    """Whether a job fits the cluster with nothing else on it, and why not."""
+
+    def __init__(self, scenario: AllocationScenario, available: Words, allowed: Words) -> None:
+        self.scenario = scenario
+        self.allowed = allowed
+        bits = np.unpackbits(available.view(np.uint8), bitorder="little").astype(np.int64)
+        self.available_below = np.concatenate([[0], bits.cumsum()])
+        self.blocks: dict[int, bool] = {}
+
+    def reason(self, job: BatchJob, n_steps: int, first: int) -> str | None:
+        scenario = self.scenario
+        cluster, horizon = scenario.cluster, scenario.horizon
+        if job.running_on is not None:
+            return None
+        if job.gpus > cluster.gpus:
+            return f"{job.gpus} GPUs wanted, {cluster.gpus} exist"
+        node = cluster.node_size
+        if scenario.rules.within_node and job.gpus > node and job.gpus % node:
+            return f"{job.gpus} GPUs wanted as whole nodes, but a node has {node}"
+        if not self.has_block(job.gpus):
+            rule = " under the node rule" if scenario.rules.within_node else ""
+            return f"{job.gpus} contiguous GPUs wanted, no such block is free of unavailable GPUs{rule}"
+        if first >= horizon.steps:
+            return f"may start from hour {job.earliest_hour:g}, the horizon ends at hour {self.hours(horizon.steps)}"
+        if scenario.rules.must_finish and first + n_steps > horizon.steps:
+            return (
+                f"must finish inside the horizon: {self.hours(n_steps)} h from hour {self.hours(first)} "
+                f"end after hour {self.hours(horizon.steps)}"
+            )
+        return None
+
+    def hours(self, steps: int) -> str:
+        return f"{steps * self.scenario.horizon.step_hours:g}"
+
+    def has_block(self, n: int) -> bool:
+        if n not in self.blocks:
+            whole = self.available_below[n:] - self.available_below[:-n] == n
+            allowed = np.unpackbits(self.allowed[n.bit_length() - 1].view(np.uint8), bitorder="little")
+            self.blocks[n] = bool((whole & (allowed[: whole.size] > 0)).any())
+        return self.blocks[n]
