@@ -67,7 +67,7 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         count = len(self.mistakes)
-        lines = [f"{shorten(self.source, 200)}: {count} mistake{'s' if count != 1 else ''}"]
+        lines = [f"{shorten(self.source, 200) or repr('')}: {count} mistake{'s' if count != 1 else ''}"]
         lines += [f"  {mistake}" for mistake in self.mistakes[:SHOWN]]
         if count > SHOWN:
             lines.append(f"  ... and {count - SHOWN} more")
@@ -80,7 +80,9 @@ def show(value: Any) -> str:
         return "nothing"
     if isinstance(value, dict):
         return f"a mapping of {len(value)} key{'s' if len(value) != 1 else ''}"
-    if isinstance(value, (list, tuple)) and len(value) > 8:
+    if isinstance(value, (list, tuple)) and (
+        len(value) > 8 or any(hasattr(item, "__len__") for item in value)
+    ):
         return f"a list of {len(value)}"
     if isinstance(value, str):
         cut = str(value[: _LONGEST + 1])

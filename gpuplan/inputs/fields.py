@@ -27,7 +27,7 @@ SECONDS = {"s": 1, "sec": 1, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 RULE = "rule"
 
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]*|(?=\.[0-9]))(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
-_WITH_UNIT = re.compile(r"([^a-zA-Z]*[0-9.]) ?([a-z]{1,3})", re.ASCII)
+_WITH_UNIT = re.compile(r"([0-9.]+) ?([a-z]{1,3})", re.ASCII)
 _LONGEST_NUMBER = 40  # characters
 _BEYOND = 10**40
 
@@ -136,7 +136,7 @@ class Real(FieldType):
         if found is None:
             raise broken("must be a number")
         if self.above is not None and found <= self.above:
-            raise broken(f"must be more than {self.above:,g}")
+            raise broken(f"must be more than {_said(self.above)}")
         _between(found, self.least, self.most)
         if self.decimals is None:
             return float(found) + 0.0  # + 0.0 turns -0.0 into 0.0
@@ -174,7 +174,7 @@ class Hours(FieldType):
         if hours * 3600 < self.least_s - 1e-6:
             raise broken(f"must be at least {self.least_s:g} s")
         if hours > self.most:
-            raise broken(f"must be at most {self.most:,g} hours")
+            raise broken(f"must be at most {_said(self.most)} hours")
         if self.whole_seconds:
             seconds = round(hours * 3600)
             if abs(hours * 3600 - seconds) > 1e-6:
@@ -195,7 +195,7 @@ class Hours(FieldType):
 
     def json(self) -> dict[str, Any]:
         """JSON Schema of what may be written."""
-        text = {"type": "string", "pattern": r"^[0-9.]+([eE][-+]?[0-9]+)? ?(s|sec|min|h|d|w)$"}
+        text = {"type": "string", "pattern": r"^[0-9]*\.?[0-9]+ ?(s|sec|min|h|d|w)$"}
         plain = {"type": "number", "minimum": self.least_s / 3600, "maximum": self.most}
         return {"anyOf": [plain, text, *([{"type": "null"}] if self.optional else [])]}
 
@@ -352,11 +352,13 @@ def _odd_keys(keys: Iterable[Any]) -> str:
 
 def _between(found: float, least: float, most: float) -> None:
     if found < least:
-        raise broken(
-            f"must be at least {least:,}" if isinstance(least, int) else f"must be at least {least:,g}"
-        )
+        raise broken(f"must be at least {_said(least)}")
     if found > most:
-        raise broken(f"must be at most {most:,}" if isinstance(most, int) else f"must be at most {most:,g}")
+        raise broken(f"must be at most {_said(most)}")
+
+
+def _said(limit: float) -> str:
+    return f"{int(limit):,}" if limit == int(limit) else f"{limit:g}"
 
 
 def _or_null(schema: dict[str, Any], optional: bool) -> dict[str, Any]:
