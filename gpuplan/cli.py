@@ -181,7 +181,8 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _refuse_foreign_options(options: argparse.Namespace) -> None:
     for option, owner in OPTION_OWNERS.items():
-        if getattr(options, option) not in (None, False):
+        value = getattr(options, option)
+        if value is not None and value is not False:  # 0 is a value that was given
             flag = "--" + option.replace("_", "-")
             raise Refusal(f"{flag} belongs to the policy {owner!r}, which this version does not have")
 
