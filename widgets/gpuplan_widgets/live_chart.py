@@ -3,10 +3,12 @@
 import base64
 import html
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import anywidget
 import traitlets as t
+from gpuplan import theme
 
 from gpuplan_widgets.build_bundle import STATIC
 from gpuplan_widgets.runtime import runtime
@@ -14,32 +16,18 @@ from gpuplan_widgets.runtime import runtime
 #: Column-wise data of one named data set: column name to equally long lists.
 Columns = Mapping[str, Sequence[Any]]
 
-_FONT = "DejaVu Sans, Arial, sans-serif"
-
 #: Rows of a data set that the table form of a chart shows at most.
 _TABLE_ROWS = 200
 
 
-def _config(ink: str, soft: str, grid: str, paper: str) -> dict[str, Any]:
-    """Vega-Lite config: colours of text, of lines, of the grid, and of the background."""
-    words = {"labelColor": ink, "titleColor": ink, "labelFontSize": 11, "titleFontSize": 12}
-    return {
-        "background": paper,
-        "font": _FONT,
-        "axis": {**words, "gridColor": grid, "domainColor": soft, "tickColor": soft},
-        "legend": {**words, "labelFontSize": 12},
-        "header": {"labelColor": ink, "titleColor": ink},
-        "title": {"fontSize": 14, "anchor": "start", "color": ink, "subtitleColor": ink},
-        "view": {"stroke": soft},
-        "text": {"color": ink},
-    }
+#: Config on a light page. The paper is not left to the page, so that a saved picture has it too.
+CONFIG_LIGHT: dict[str, Any] = {**theme.config("light"), "background": "#ffffff"}
 
+#: Config on a dark page; the paper is JupyterLab's.
+CONFIG_DARK: dict[str, Any] = {**theme.config("dark"), "background": "#111111"}
 
-#: Config on a light page.
-CONFIG_LIGHT = _config("#222222", "#888888", "#dddddd", "#ffffff")
-
-#: Config on a dark page, with lighter lines; the paper is JupyterLab's.
-CONFIG_DARK = _config("#eeeeee", "#999999", "#3a3a3a", "#111111")
+#: Pixels that a chart is taken to have before the page has said how many there are.
+ROOM = 980
 
 
 class LiveChart(anywidget.AnyWidget):
@@ -55,11 +43,16 @@ class LiveChart(anywidget.AnyWidget):
         What the chart shows, for screen readers; plain text.
     file_name
         Name, without its ending, of what the save buttons write.
+    picture
+        Whether a picture (1 to 3 seconds of work for a page of charts) stands in where there is no kernel; else
+        tables do.
     config_light, config_dark
         Vega-Lite configs of a light and a dark page.
 
     Notes
     -----
+    `room` is the width in pixels that the page has for the chart; with `adapts` the page waits a moment for a
+    specification of that width before it draws for the first time.
     The chart element carries ``data-rev``, the `rev` of the payload on screen. Where a chart is shown
     without a kernel (a re-opened notebook, an exported page) a picture or a table stands in for it.
     """
@@ -77,6 +70,8 @@ class LiveChart(anywidget.AnyWidget):
     old = t.Bool(False).tag(sync=True)
     note = t.Unicode("Old picture: not from the present settings").tag(sync=True)
     busy = t.Bool(False).tag(sync=True)
+    room = t.Int(ROOM).tag(sync=True)
+    adapts = t.Bool(False).tag(sync=True)
 
     def __init__(
         self,
@@ -85,11 +80,13 @@ class LiveChart(anywidget.AnyWidget):
         *,
         label: str = "Chart",
         file_name: str = "gpuplan",
+        picture: bool = True,
         config_light: Mapping[str, Any] | None = None,
         config_dark: Mapping[str, Any] | None = None,
     ) -> None:
         #: Kept so that the page's one copy of Vega outlives any single chart.
         self.runtime = runtime()
+        self.picture = picture
         super().__init__(
             spec=dict(spec),
             payload={"rev": 1, "data": _plain(data), "signals": {}},
@@ -160,10 +157,10 @@ class LiveChart(anywidget.AnyWidget):
 
     def stand_in(self) -> dict[str, str]:
         """Return what a page without a kernel shows, by MIME type: a picture or, failing that, tables."""
-        try:
-            picture = self.png()
-        except ValueError:  # vl-convert's word for a specification that it cannot draw
-            picture = None
+        picture = None
+        if self.picture:
+            with suppress(ValueError):  # vl-convert's word for a specification that it cannot draw
+                picture = self.png()
         if picture is None:
             return {"text/html": self.html_table()}
         return {"image/png": base64.b64encode(picture).decode("ascii")}

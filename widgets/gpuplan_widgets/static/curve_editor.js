@@ -2,7 +2,6 @@
 const NS = "http://www.w3.org/2000/svg";
 const WIDTH = 720, HEIGHT = 200, LEFT = 46, BOTTOM = 38, TOP = 10, RIGHT = 10;
 const MANY = 64;             // above this many steps one handle walks along the curve
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"];
 const DASHES = ["", "6 3", "2 3", "8 3 2 3"];
 let serial = 0;
 
@@ -26,6 +25,7 @@ function render({ model, el }) {
   const id = "gp-curve-" + ++serial;
   const root = document.createElement("div");
   root.className = "gp-curve";
+  root.dataset.lmSuppressShortcuts = "true";   // arrow keys are for the curve, not for the notebook
   const bar = document.createElement("div");
   bar.className = "gp-curve-bar";
   const chooserLabel = document.createElement("label");
@@ -49,9 +49,10 @@ function render({ model, el }) {
   el.append(root);
   const axes = make("g", { class: "gp-curve-axes", "aria-hidden": "true" }, svg);
   const others = make("g", { class: "gp-curve-others", "aria-hidden": "true" }, svg);
-  const area = make("path", { class: "gp-curve-area" }, svg);
-  const line = make("path", { class: "gp-curve-line", fill: "none" }, svg);
-  const points = make("g", {}, svg);
+  const edited = make("g", {}, svg);
+  const area = make("path", { class: "gp-curve-area" }, edited);
+  const line = make("path", { class: "gp-curve-line", fill: "none" }, edited);
+  const points = make("g", {}, edited);
 
   let curves = [];
   let app = 0;
@@ -67,7 +68,7 @@ function render({ model, el }) {
   const y = (q) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - q / vmax());
   const clamp = (q) => Math.min(vmax(), Math.max(0, Math.round(q)));
   const many = () => values.length > MANY;
-  const colour = () => COLOURS[app % COLOURS.length];
+  const colourClass = (k) => "gp-colour-" + (k % DASHES.length);
 
   function hourText(i) {
     const h = i * model.get("step_hours");
@@ -107,7 +108,7 @@ function render({ model, el }) {
     curves.forEach((v, k) => {
       if (k === app || !v.length) return;
       make("path", {
-        d: stepLine(v), fill: "none", stroke: COLOURS[k % COLOURS.length], "stroke-opacity": 0.6,
+        d: stepLine(v), fill: "none", stroke: "currentColor", class: colourClass(k),
         "stroke-dasharray": DASHES[k % DASHES.length],
       }, others);
     });
@@ -128,7 +129,6 @@ function render({ model, el }) {
     dot.setAttribute("r", many() ? 6 : Math.min(5.5, span() / 2.4).toFixed(2));
     dot.setAttribute("cx", x(i).toFixed(2));
     dot.setAttribute("cy", y(values[i]).toFixed(2));
-    dot.setAttribute("fill", colour());
     dot.setAttribute("tabindex", i === current ? 0 : -1);
     dot.setAttribute("aria-valuenow", values[i]);
     dot.setAttribute("aria-valuemax", vmax());
@@ -140,9 +140,8 @@ function render({ model, el }) {
     current = Math.min(Math.max(0, current), Math.max(0, values.length - 1));
     const d = stepLine(values);
     line.setAttribute("d", d);
-    line.setAttribute("stroke", colour());
+    edited.setAttribute("class", colourClass(app));
     area.setAttribute("d", values.length ? `${d}V${y(0)}H${LEFT}Z` : "");
-    area.setAttribute("fill", colour());
     const shown = values.length === 0 ? 0 : many() ? 1 : values.length;
     for (let k = 0; k < shown; k++) drawPoint(k, many() ? current : k);
     while (points.children.length > shown) points.lastChild.remove();

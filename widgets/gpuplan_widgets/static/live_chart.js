@@ -29,7 +29,7 @@ function csvCell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   let text = String(value);
-  if (/^[=+\-@\t\r]/.test(text)) text = "'" + text;
+  if (/^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text)) text = "'" + text;
   return '"' + text.replace(/"/g, '""') + '"';
 }
 
@@ -189,8 +189,36 @@ function render({ model, el }) {
     scroller.setAttribute("aria-label", model.get("label"));
   }
 
-  const onSpec = () => { newSpec = true; pump(); };
-  const onData = () => { newData = true; pump(); };
+  // The page says how wide it is; what is drawn for that width comes back as a new specification.
+  let started = false;
+  let waiting = 0;
+  function measure() {
+    const width = Math.floor(root.clientWidth / 20) * 20;
+    if (width < 100 || Math.abs(width - model.get("room")) < 40) return false;
+    model.set("room", width);
+    model.save_changes();
+    return true;
+  }
+  function start() {
+    if (started || dead) return;
+    started = true;
+    const asked = measure() && model.get("adapts");
+    waiting = setTimeout(() => { waiting = 0; pump(); }, asked ? 600 : 0);
+  }
+  const sizes = new ResizeObserver(() => {
+    if (root.clientWidth < 100) return;
+    if (!started) start();
+    else if (!waiting) measure();
+  });
+
+  const onSpec = () => {
+    newSpec = true;
+    if (!started) return;
+    clearTimeout(waiting);
+    waiting = 0;
+    pump();
+  };
+  const onData = () => { newData = true; if (started && !waiting) pump(); };
   const events = [
     ["change:spec", onSpec], ["change:config_light", onSpec], ["change:config_dark", onSpec],
     ["change:payload", onData],
@@ -206,10 +234,14 @@ function render({ model, el }) {
     if (!view) failure.textContent = "The chart library has not arrived; run the cell again.";
   }, 30000);
   marks();
-  pump();
+  sizes.observe(root);
+  const late = setTimeout(start, 500);         // a page that is not laid out yet is drawn all the same
   return () => {
     dead = true;
     clearTimeout(patience);
+    clearTimeout(waiting);
+    clearTimeout(late);
+    sizes.disconnect();
     theme.disconnect();
     for (const [name, handler] of events) model.off(name, handler);
     result?.finalize();

@@ -1,0 +1,490 @@
+"""The allocation explorer: two policies on one scenario, planned again at every move of a control."""
+
+import html
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as W
+from gpuplan.allocation.charts import dashboard_data, dashboard_spec
+from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.plan import Plan, plan
+from gpuplan.allocation.policies import POLICIES
+from gpuplan.inputs.errors import InputError, Mistake, shorten
+from gpuplan.loading import load, shipped
+from gpuplan.text import to_csv
+
+from gpuplan_widgets import controls as c
+from gpuplan_widgets import reproduce, sentences
+from gpuplan_widgets.action_bar import Action, ActionBar, Copied, Said, Saved
+from gpuplan_widgets.curve_editor import CurveEditor
+from gpuplan_widgets.draft import changes_of, jobs_of, place_of
+from gpuplan_widgets.job_table import JobTable
+from gpuplan_widgets.latest import Latest
+from gpuplan_widgets.live_chart import ROOM, LiveChart
+
+#: Work that takes longer than this (seconds) is handed to a thread, and the page says so.
+SLOW_S = 0.15
+
+#: Below this width (pixels) the two sides stand below each other.
+SIDE_BY_SIDE = 760
+
+_WIDEST = 1500
+
+# JupyterLab with ipykernel 7 runs callbacks beside the cell that runs: one plan at a time, in all explorers.
+_PLANNING = threading.Lock()
+
+
+class AllocationExplorer(W.VBox):
+    """Two policies side by side on one scenario, with a control for whatever decides.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, the name of a shipped one, the path of a scenario file, or a mapping.
+    policies
+        Policies on the left and on the right.
+    picture
+        Whether a re-opened notebook and an exported page show a picture of the charts; it takes one to three
+        seconds to make before the explorer appears. Without it they show the figures.
+
+    Attributes
+    ----------
+    scenario : AllocationScenario
+        What is on screen.
+    plans : dict of str to Plan
+        What is on screen, under ``"left"`` and ``"right"``.
+    controls : Controls
+        The sliders and choices by name; `table`, `curve` and `chart` are the other parts.
+
+    Raises
+    ------
+    InputError
+        If the scenario has mistakes, or a policy is unknown. Later mistakes are sentences on the page.
+
+    Examples
+    --------
+    >>> explorer = AllocationExplorer("training-rush")
+    >>> explorer.controls.penalty.value = 0
+    >>> explorer.scenario.objective.shortfall_penalty
+    0.0
+    """
+
+    def __init__(
+        self,
+        scenario: AllocationScenario | str | Path | Mapping[str, Any] = "training-rush",
+        policies: tuple[str, str] = ("fifo", "aware"),
+        *,
+        picture: bool = False,
+    ) -> None:
+        self._given: AllocationScenario = load(scenario)
+        self._base = self._given
+        self._state = threading.RLock()
+        self._quiet = False
+        self._slow = False
+        self._asked = self._published = 0
+        self._cause = "preset"
+        self._specs: dict[Any, dict[str, Any]] = {}
+        self._scenario = self._given
+        self._plans = {side: plan(self._given, name) for side, name in zip(SIDES, policies, strict=True)}
+        self._policies = policies
+        self._picture = picture
+        self._worker = Latest(self._run)
+        self._build()
+        super().__init__(self._parts())
+        self.add_class("gp-explorer")
+        with self._silently():
+            self.controls.left.value, self.controls.right.value = policies
+            self._settle()
+        self._publish(self._given, self._plans)
+        self._listen()
+
+    # ------------------------------------------------------------------ what is on screen
+
+    @property
+    def scenario(self) -> AllocationScenario:
+        """The scenario on screen (the last one that could be planned)."""
+        return self._scenario
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """The plans on screen, under ``"left"`` and ``"right"``."""
+        return dict(self._plans)
+
+    @property
+    def message(self) -> str:
+        """The sentence that a control shows at present, as text; empty while all is well."""
+        shown = (html.unescape(_untagged(widget.value)) for widget in self.controls.messages.values())
+        return next((text for text in shown if text), "")
+
+    def wait(self, timeout: float = 30.0) -> bool:
+        """Wait until no planning runs in the background; return whether that came about in time."""
+        return self._worker.wait(timeout)
+
+    def __repr__(self) -> str:
+        left, right = (self._plans[side].policy for side in SIDES)
+        return f"AllocationExplorer({shorten(self._scenario.name)!r}, {left} | {right})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        return {**bundle, **(self.chart.stand_in() if self._picture else {"text/html": self._figures_page()})}
+
+    def _figures_page(self) -> str:
+        """What a page without a kernel shows: the change in words, and all figures."""
+        left, right = (self._plans[side] for side in SIDES)
+        name = html.escape(shorten(self._scenario.name, 200))
+        return (
+            f"<p><b>{name}</b></p>{sentences.summary_html(left, right, self._remarks())}"
+            f"{sentences.figures_html(left, right)}<p>Run the cell to move the controls.</p>"
+        )
+
+    # ------------------------------------------------------------------ parts
+
+    def _build(self) -> None:
+        self.controls = c.make([one.name for one in shipped() if one.kind == "allocation"])
+        self.curve = CurveEditor()
+        self.table = JobTable()
+        left, right = (self._plans[side] for side in SIDES)
+        self._key = self._frame_key(self._given, ROOM)
+        self.chart = LiveChart(
+            self._spec(self._given, self._key),
+            dashboard_data(left, right, **_size(ROOM)),
+            label="Two allocation plans: GPUs over time, demand, use per step, and their comparison",
+            file_name=f"gpuplan-{self._given.name}",
+        )
+        self.chart.adapts = True
+        self.summary = _html("gp-summary")
+        self.figures = _html("gp-figures-table")
+        self.why = W.Dropdown(
+            options=[("choose a job", -1)], description="Why does", style={"description_width": "150px"},
+            tooltip="A job whose start (or absence) is explained on both sides", layout=W.Layout(width="410px"),
+        )
+        self.why.add_class("gp-why")
+        self.why_text = _html("gp-why-text")
+        self.actions = ActionBar(
+            [
+                Action("copy-yaml", "Copy scenario (YAML)", "Copy the scenario file of what is on screen", self._yaml),
+                Action("copy-python", "Copy Python", "Copy three lines of Python that make this again", self._python),
+                Action("save-jobs", "Jobs as CSV", "Save the jobs of both plans as a table", self._jobs),
+                Action("save-figures", "Figures as CSV", "Save the figures of both plans as a table", self._figures),
+                Action("reset", "Reset", "Back to the scenario as it was loaded", self._reset),
+            ]
+        )
+
+    def _parts(self) -> list[Any]:
+        fold = W.Accordion([self.figures], titles=("All figures",), selected_index=None)
+        fold.add_class("gp-all-figures")
+        messages = self.controls.messages
+        editors = c.box(
+            "gp-editors",
+            [
+                c.box("gp-editor-curve", [self.curve, messages["curve"]]),
+                c.box("gp-editor-jobs", [self.table, messages["jobs"]]),
+            ],
+        )
+        return [
+            c.layout(self.controls), self.summary, self.chart, editors,
+            self.why, self.why_text, fold, self.actions,
+        ]
+
+    def _listen(self) -> None:
+        """One observer per control, for as long as the explorer lives."""
+        for name, widget in self.controls.named().items():
+            widget.observe(lambda _change, name=name: self._moved(name), "value")
+        self.curve.observe(lambda _change: self._moved("curve"), "curves")
+        self.table.observe(lambda _change: self._moved("jobs"), "edits")
+        self.why.observe(lambda _change: self._explain(), "value")
+        self.chart.observe(lambda _change: self._fit(), "room")
+
+    # ------------------------------------------------------------------ a control moves
+
+    @contextmanager
+    def _silently(self) -> Iterator[None]:
+        """Set controls without planning again at each of them."""
+        with self._state:
+            before, self._quiet = self._quiet, True
+            try:
+                yield
+            finally:
+                self._quiet = before
+
+    def _moved(self, name: str) -> None:
+        """Plan again because of a control; nothing that goes wrong may leave this callback."""
+        with self._state:
+            if self._quiet:
+                return
+            self._cause = name
+            self._asked += 1
+            try:
+                if name == "preset":
+                    self._start_from(self._chosen())
+                elif name == "swap_app":
+                    with self._silently():
+                        c.show_cap(self.controls, self._caps)
+                    return
+                elif name == "swap":
+                    self._set_cap()
+            except Exception as error:
+                self._published = self._asked
+                self._fail(name, error)
+                return
+            slow = self._slow
+            if slow:
+                self.chart.busy = True
+        if slow:
+            self._worker.ask()
+        else:
+            self._run()
+
+    def _run(self) -> None:
+        """Plan what the controls say now, and show it unless something newer is on screen already."""
+        with self._state:
+            ticket, cause = self._asked, self._cause
+            policies = (self.controls.left.value, self.controls.right.value)
+        began = time.perf_counter()
+        outcome: tuple[AllocationScenario, dict[str, Plan]] | Exception
+        try:
+            scenario = self._draft()
+            with _PLANNING:
+                outcome = scenario, self._plan(scenario, policies)
+        except Exception as error:  # nobody sees the traceback of a callback
+            outcome = error
+        with self._state:
+            self._slow = time.perf_counter() - began > SLOW_S
+            if ticket < self._published:
+                return
+            self._published = ticket
+            if ticket == self._asked:
+                self.chart.busy = False
+            try:
+                if isinstance(outcome, Exception):
+                    raise outcome
+                self._publish(*outcome)
+            except Exception as error:
+                self._fail(cause, error)
+
+    def _plan(self, scenario: AllocationScenario, policies: tuple[str, str]) -> dict[str, Plan]:
+        plans = [plan(scenario, name) for name in policies]
+        for one in plans:
+            _ = one.figures  # counted here, where the time is taken
+        return dict(zip(SIDES, plans, strict=True))
+
+    def _draft(self) -> AllocationScenario:
+        """The scenario that the controls describe.
+
+        Raises
+        ------
+        InputError
+            If there is no such scenario.
+        """
+        with self._state:
+            base, changes = self._base, self.changes
+        return base.replace(changes) if changes else base
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What the controls change in the scenario that was loaded, by dotted path."""
+        return changes_of(self._base, self.controls, self._caps, self.curve.curves, self._table_changes())
+
+    def _table_changes(self) -> list[dict[str, Any]] | None:
+        jobs = self.table.jobs
+        return None if jobs == self._loaded_jobs else jobs
+
+    def _set_cap(self) -> None:
+        value, chosen = self.controls.swap.value, self.controls.swap_app.value
+        if value != c.VARIOUS:
+            cap_now = c.meant(value)
+            self._caps = [cap_now if chosen in (-1, i) else cap for i, cap in enumerate(self._caps)]
+
+    # ------------------------------------------------------------------ showing
+
+    def _publish(self, scenario: AllocationScenario, plans: dict[str, Plan]) -> None:
+        left, right = (plans[side] for side in SIDES)
+        key = self._frame_key(scenario, self.chart.room)
+        spec = self._spec(scenario, key) if key != self._key else None
+        self.chart.show(dashboard_data(left, right, **_size(self.chart.room)), spec=spec)
+        self._key = key
+        self._scenario, self._plans = scenario, plans
+        _set(self.summary, sentences.summary_html(left, right, self._remarks()))
+        self.summary.remove_class("gp-old")
+        _set(self.figures, sentences.figures_html(left, right))
+        for message in self.controls.messages.values():
+            c.say(message, "")
+        self.table.show_mistakes([])
+        with self._silently():
+            self._offer_jobs()
+            top = max([scenario.cluster.gpus, *(max(curve, default=0) for curve in self.curve.curves)])
+            if self.curve.vmax != top:
+                self.curve.vmax = top
+        self._explain()
+
+    def _remarks(self) -> list[str]:
+        gone = [gpu for gpu in self._base.cluster.unavailable if gpu >= self._scenario.cluster.gpus]
+        if not gone:
+            return []
+        return [f"{len(gone)} GPUs that are marked unavailable are not part of a cluster of this size."]
+
+    def _fail(self, cause: str, error: Exception) -> None:
+        """Say what is wrong beside the control, and mark the picture as old."""
+        mistakes = error.mistakes if isinstance(error, InputError) else ()
+        told = [(place_of(mistake.path), mistake) for mistake in mistakes]
+        in_table = [(row, field, _rule(mistake)) for (part, row, field), mistake in told if part == "jobs"]
+        self.table.show_mistakes(in_table)
+        for name, message in self.controls.messages.items():
+            c.say(message, _sentence(error, mistakes, bool(in_table)) if name == cause else "")
+        self.chart.old = True
+        self.chart.busy = False
+        self.summary.add_class("gp-old")
+
+    def _explain(self) -> None:
+        """Say why the chosen job is where it is, on both sides."""
+        place = self.why.value
+        if place is None or not 0 <= place < len(self._scenario.batch):
+            _set(self.why_text, "")
+            return
+        name = self._scenario.batch[place].name
+        try:
+            lines = [f"{side} ({one.policy}): {one.why(name)}" for side, one in self._plans.items()]
+        except Exception as error:  # nobody sees the traceback of a callback
+            lines = [f"No explanation: {type(error).__name__}: {error}"]
+        _set(self.why_text, "".join(f"<p>{html.escape(line)}</p>" for line in lines))
+
+    def _offer_jobs(self) -> None:
+        names = [("choose a job", -1), *((c.short(job.name), j) for j, job in enumerate(self._scenario.batch))]
+        if list(self.why.options) != names:
+            chosen = self.why.label
+            self.why.options = names
+            self.why.value = next((place for text, place in names if text == chosen), -1)
+
+    def _frame_key(self, scenario: AllocationScenario, room: int) -> tuple[Any, ...]:
+        """What the specification depends on; data that share it are patched into the picture on screen."""
+        names = tuple((app.name, max(app.demand, default=0) if len(scenario.realtime) > 3 else 0)
+                      for app in scenario.realtime)
+        return scenario.cluster.gpus, scenario.cluster.node_size, scenario.horizon, names, tuple(_size(room).items())
+
+    def _spec(self, scenario: AllocationScenario, key: tuple[Any, ...]) -> dict[str, Any]:
+        if key not in self._specs:
+            if len(self._specs) > 64:
+                self._specs.clear()
+            size = dict(key[-1])
+            self._specs[key] = dashboard_spec(scenario, **size)
+        return self._specs[key]
+
+    def _fit(self) -> None:
+        """Draw what is on screen for another width of the page."""
+        with self._state:
+            key = self._frame_key(self._scenario, self.chart.room)
+            if key == self._key:
+                return
+            old = self.chart.old
+            left, right = (self._plans[side] for side in SIDES)
+            self.chart.show(dashboard_data(left, right, **_size(self.chart.room)), spec=self._spec(self._scenario, key))
+            self.chart.old = old
+            self._key = key
+
+    # ------------------------------------------------------------------ presets, reset, what is handed out
+
+    def _chosen(self) -> AllocationScenario:
+        name = self.controls.preset.value
+        return load(name) if name else self._given
+
+    def _start_from(self, scenario: AllocationScenario) -> None:
+        self._base = scenario
+        self.chart.file_name = f"gpuplan-{scenario.name}"
+        self._settle()
+
+    def _settle(self) -> None:
+        """Set every control to what the loaded scenario says."""
+        base = self._base
+        with self._silently():
+            self._caps: list[int | None] = [app.max_swap for app in base.realtime]
+            c.settle(self.controls, base)
+            demand = {app.name: app.demand for app in base.realtime}
+            self.curve.show(demand, vmax=base.cluster.gpus, step_hours=base.horizon.step_hours)
+            self.table.show(jobs_of(base), taken=demand)
+            self._loaded_jobs = self.table.jobs
+
+    def _reset(self) -> Said:
+        with self._silently():
+            self.controls.left.value, self.controls.right.value = self._policies
+        self._moved("preset")
+        return Said("Back to the scenario as it was loaded.")
+
+    def _yaml(self) -> Copied:
+        return Copied(self._scenario.to_yaml(), "The scenario is copied as YAML.")
+
+    def _python(self) -> Copied:
+        policies = [one.policy for one in self._plans.values()]
+        return Copied(self.code(policies), "Three lines of Python are copied.")
+
+    def code(self, policies: list[str] | None = None) -> str:
+        """Three lines of Python that make again what is on screen."""
+        names = policies or [one.policy for one in self._plans.values()]
+        chosen = self.controls.preset.value or None
+        return reproduce.python(self._scenario, names, shipped=chosen, changes=self.changes)
+
+    def _jobs(self) -> Saved:
+        import pandas as pd
+
+        tables = [one.jobs_frame().assign(side=side, policy=one.policy) for side, one in self._plans.items()]
+        table = pd.concat(tables, ignore_index=True)
+        ordered = table[["side", "policy", *tables[0].columns.drop(["side", "policy"])]]
+        return Saved(to_csv(ordered), "gpuplan-jobs.csv", "The jobs of both plans are saved.")
+
+    def _figures(self) -> Saved:
+        from gpuplan.allocation.plan import Comparison
+
+        table = Comparison(self._plans).table.rename(columns={"policy": "side"})
+        table.insert(1, "policy", table["side"].map({side: one.policy for side, one in self._plans.items()}))
+        return Saved(to_csv(table), "gpuplan-figures.csv", "The figures of both plans are saved.")
+
+
+#: The two sides, as `AllocationExplorer.plans` names them.
+SIDES = ("left", "right")
+
+
+def _size(room: int) -> dict[str, Any]:
+    """Width and layout of the picture for a page of so many pixels."""
+    width = min(max(room - 20, 320), _WIDEST)
+    return {"width": width, "layout": "side" if width >= SIDE_BY_SIDE else "stacked"}
+
+
+def _html(css: str) -> Any:
+    widget = W.HTML("")
+    widget.add_class(css)
+    return widget
+
+
+def _set(widget: Any, value: str) -> None:
+    if widget.value != value:
+        widget.value = value
+
+
+def _untagged(text: str) -> str:
+    """Text of a message (its only tag is our own span)."""
+    return text.split(">", 1)[-1].rsplit("<", 1)[0] if text else ""
+
+
+def _rule(mistake: Mistake) -> str:
+    """A mistake without its path, for the cell that it is about."""
+    return str(Mistake("", mistake.rule, mistake.value))
+
+
+def _sentence(error: Exception, mistakes: tuple[Mistake, ...], in_table: bool) -> str:
+    """What is wrong and what the person sees meanwhile."""
+    if mistakes:
+        first = "; ".join(str(mistake) for mistake in mistakes[:3])
+        more = f"; and {len(mistakes) - 3} more" if len(mistakes) > 3 else ""
+        where = " (marked in the job table)" if in_table else ""
+        what = f"This cannot be planned: {first}{more}{where}."
+    else:
+        what = f"Planning failed: {shorten(f'{type(error).__name__}: {error}', 300)}."
+    return f"{what} The picture is old: it shows the last settings that could be planned."
+
+
+__all__ = ["POLICIES", "SIDES", "AllocationExplorer"]

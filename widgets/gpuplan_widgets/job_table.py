@@ -1,0 +1,185 @@
+"""A table of batch jobs that a person edits: values, order, new jobs, deleted jobs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import anywidget
+import traitlets as t
+from gpuplan.allocation.model import BATCH_KINDS
+
+from gpuplan_widgets.build_bundle import STATIC
+
+#: Fields of a job that the table edits.
+FIELDS = ("name", "kind", "gpus", "hours", "priority")
+
+_NEW = {"kind": "training", "gpus": 1, "hours": 1, "priority": 1}
+
+
+class JobTable(anywidget.AnyWidget):
+    """An editable table of batch jobs, in the form that scenario files give them.
+
+    Parameters
+    ----------
+    jobs
+        Mappings with `name`, `kind`, `gpus`, `hours`, `priority`; further keys are kept with their job.
+
+    Notes
+    -----
+    The rows live here; the page sends what the person did (``edit``, ``add``, ``delete``, ``move``).
+    Cells hold what was typed, right or wrong; `mistakes` says beside a cell what is wrong with it.
+    `edits` counts changes by the person and is what to observe.
+    """
+
+    _esm = (STATIC / "job_table.js").read_text(encoding="utf-8")
+    _css = (STATIC / "live_chart.css").read_text(encoding="utf-8") + (STATIC / "job_table.css").read_text(
+        encoding="utf-8"
+    )
+
+    rows = t.List(t.Dict()).tag(sync=True)
+    mistakes = t.List(t.Dict()).tag(sync=True)
+    kinds = t.List(t.Unicode(), default_value=list(BATCH_KINDS)).tag(sync=True)
+    seen = t.Int(0).tag(sync=True)
+    edits = t.Int(0)
+
+    def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._extras: dict[int, dict[str, Any]] = {}
+        self._next_id = 0
+        self._taken: frozenset[str] = frozenset()
+        super().__init__(rows=[self._row(job) for job in jobs])
+        self.on_msg(self._heard)
+
+    @property
+    def jobs(self) -> list[dict[str, Any]]:
+        """The jobs as a scenario file gives them; numbers where a cell holds one, else what was typed."""
+        return [
+            {
+                "name": row["name"],
+                "kind": row["kind"],
+                **{field: _number(row[field]) for field in ("gpus", "hours", "priority")},
+                **self._extras[row["id"]],
+            }
+            for row in self.rows
+        ]
+
+    def show(self, jobs: Sequence[Mapping[str, Any]], taken: Iterable[str] = ()) -> None:
+        """Show other jobs; rows that stay in their place keep their identity (and the focus).
+
+        Parameters
+        ----------
+        jobs
+            Mappings as for the constructor.
+        taken
+            Names that a new job must not get (those of the real-time apps).
+        """
+        self._taken = frozenset(taken)
+        ids = [row["id"] for row in self.rows[: len(jobs)]]
+        rows = [self._row(job, ids[place] if place < len(ids) else None) for place, job in enumerate(jobs)]
+        with self.hold_sync():
+            if rows != self.rows:
+                self.rows = rows
+            self.show_mistakes([])
+        self._forget()
+
+    def show_mistakes(self, mistakes: Sequence[tuple[int, str, str]]) -> None:
+        """Say beside cells what is wrong with them.
+
+        Parameters
+        ----------
+        mistakes
+            Place of the row, field (empty or unknown: the row as a whole) and a sentence.
+        """
+        rows = self.rows
+        by_cell: dict[tuple[int, str], str] = {}
+        for place, field, text in mistakes:
+            if 0 <= place < len(rows):
+                key = (rows[place]["id"], field if field in FIELDS else "")
+                by_cell[key] = f"{by_cell[key]}; {text}" if key in by_cell else text
+        told = [{"id": row_id, "field": field, "text": text} for (row_id, field), text in by_cell.items()]
+        if told != self.mistakes:
+            self.mistakes = told
+
+    def edit(self, row_id: int, field: str, value: str) -> None:
+        """Change one cell to what was typed."""
+        if field in FIELDS:
+            self.rows = [{**row, field: str(value)} if row["id"] == row_id else row for row in self.rows]
+            self.edits += 1
+
+    def add(self) -> None:
+        """Add a job of one GPU and one hour at the end."""
+        names = {row["name"] for row in self.rows} | self._taken
+        number = next(n for n in range(1, len(names) + 2) if f"new-job-{n}" not in names)
+        self.rows = [*self.rows, self._row({"name": f"new-job-{number}", **_NEW})]
+        self.edits += 1
+
+    def delete(self, row_id: int) -> None:
+        """Delete a job."""
+        self.rows = [row for row in self.rows if row["id"] != row_id]
+        self._forget()
+        self.edits += 1
+
+    def move(self, row_id: int, by: int) -> None:
+        """Move a job by so many places in the order of arrival, as far as there are places."""
+        rows = list(self.rows)
+        place = next((i for i, row in enumerate(rows) if row["id"] == row_id), None)
+        if place is None:
+            return
+        row = rows.pop(place)
+        rows.insert(min(max(0, place + by), len(rows)), row)
+        self.rows = rows
+        self.edits += 1
+
+    def __repr__(self) -> str:
+        return f"JobTable({len(self.rows)} jobs)"
+
+    def _row(self, job: Mapping[str, Any], row_id: int | None = None) -> dict[str, Any]:
+        if row_id is None:
+            row_id, self._next_id = self._next_id, self._next_id + 1
+        self._extras[row_id] = {key: value for key, value in job.items() if key not in FIELDS}
+        return {"id": row_id, **{field: _text(job[field]) for field in FIELDS}, "note": _note(job)}
+
+    def _forget(self) -> None:
+        """Drop what belongs to rows that are gone."""
+        kept = {row["id"] for row in self.rows}
+        self._extras = {row_id: extra for row_id, extra in self._extras.items() if row_id in kept}
+
+    def _heard(self, _widget: Any, content: Mapping[str, Any], _buffers: Any) -> None:
+        """Do what the page says the person did; the answer carries the number of the message."""
+        kind = content.get("type")
+        with self.hold_sync():
+            if isinstance(content.get("seq"), int):
+                self.seen = content["seq"]
+            if kind == "edit":
+                self.edit(content["id"], content["field"], content["value"])
+            elif kind == "add":
+                self.add()
+            elif kind == "delete":
+                self.delete(content["id"])
+            elif kind == "move":
+                self.move(content["id"], int(content["by"]))
+
+
+def _text(value: Any) -> str:
+    """The text of a cell: whole numbers without a point."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _number(text: str) -> int | float | str:
+    """A cell's number; what is no plain number stays text, for the scenario's own reading to judge."""
+    stripped = text.strip()
+    if stripped.isascii() and stripped.replace(".", "", 1).isdigit():
+        return float(stripped) if "." in stripped else int(stripped)
+    return text
+
+
+def _note(job: Mapping[str, Any]) -> str:
+    """What else the scenario says about a job, in words."""
+    parts = []
+    if job.get("running_on") is not None:
+        parts.append(f"runs from GPU {job['running_on']} on")
+    if job.get("earliest_hour"):
+        parts.append(f"from hour {_text(job['earliest_hour'])}")
+    if job.get("deadline_hour") is not None:
+        parts.append(f"due by hour {_text(job['deadline_hour'])}")
+    return ", ".join(parts)
