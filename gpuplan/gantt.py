@@ -1,7 +1,7 @@
 """The one Gantt chart that all slices draw: GPUs downwards, time to the right, blocks of work as bars.
 
-The *spec* (`spec`) depends on a `Frame` alone and names its data sets; the *data* (`bar_columns` and friends) are
-dicts of columns. A live page embeds the spec once and patches data; `inline` puts the data into a chart for good.
+The *spec* (`spec`) depends on a `Frame` alone and names its data sets; the *data* (`bar_columns` and friends)
+are dicts of columns. A live page embeds the spec once and patches data; `inline` puts the data in for good.
 """
 
 import math
@@ -24,7 +24,7 @@ STRIP_PX = 12
 #: A row lower than this (pixels) gets no text.
 _TEXT_PX = 9
 
-#: Height of the drawing by number of GPUs: few steps, so that a change of cluster size rarely changes the spec.
+#: Height of the drawing by number of GPUs, in few steps: a change of cluster size rarely changes the spec.
 _HEIGHTS = ((4, 110), (8, 170), (16, 220), (32, 280), (64, 350))
 
 
@@ -79,15 +79,18 @@ def gantt_height(gpus: int) -> int:
 
 
 def safe_text(name: str, limit: int = 200) -> str:
-    """Name as one line of visible text: control characters become spaces, a long one is cut with an ellipsis."""
+    """Name as one line of visible text: control characters become spaces, a long one is cut short."""
     if not name.isprintable():
         name = "".join(sign if sign.isprintable() else " " for sign in name)
     return name if len(name) <= limit else name[: limit - 1] + "…"
 
 
 def time_axis(frame: Frame, *, title: bool = True, labels: bool = True) -> dict[str, Any]:
-    """Axis of hours with round ticks (clock times where the frame has a start); a zoom thins its labels only."""
-    every = next((step for step in (1, 2, 3, 6, 12, 24) if frame.hours / step <= 50), 24 * math.ceil(frame.hours / 1200))
+    """Axis of hours with round ticks, clock times where the frame has a start; a zoom thins its labels."""
+    every = next(
+        (step for step in (1, 2, 3, 6, 12, 24) if frame.hours / step <= 50),
+        24 * math.ceil(frame.hours / 1200),
+    )
     axis: dict[str, Any] = {
         "values": [every * number for number in range(math.floor(frame.hours / every) + 1)],
         "title": None,
@@ -97,7 +100,9 @@ def time_axis(frame: Frame, *, title: bool = True, labels: bool = True) -> dict[
         "labelSeparation": 4,
     }
     if title:
-        axis["title"] = "hour of the horizon" if frame.start is None else f"time (from {frame.start:%Y-%m-%d %H:%M})"
+        axis["title"] = (
+            "hour of the horizon" if frame.start is None else f"time (from {frame.start:%Y-%m-%d %H:%M})"
+        )
     if frame.start is not None:
         moment = frame.start
         origin = f"utc({moment.year},{moment.month - 1},{moment.day},{moment.hour},{moment.minute})"
@@ -119,7 +124,8 @@ def bar_columns(bars: Bars, frame: Frame, names: Sequence[str]) -> Columns:
     Returns
     -------
     dict
-        ``job, kind, x, x2`` (hours), ``y, y2, mid`` (rows), ``tall`` (1: room for text), ``gpus, time`` (text for tooltips).
+        ``job, kind, x, x2`` (hours), ``y, y2, mid`` (rows), ``tall`` (1: room for text), and ``gpus, time``
+        (text for tooltips).
     """
     high, low = bars.high.tolist(), bars.low.tolist()
     start, end = np.round(bars.start, 4).tolist(), np.round(bars.end, 4).tolist()
@@ -205,12 +211,16 @@ def _row_step(frame: Frame) -> int:
     return halves
 
 
-def mark_columns(rows: Sequence[tuple[float, float, str]]) -> Columns:
-    """Triangles at (hour, row) with what each says: running at the start, or running past the end."""
+def mark_columns(frame: Frame, rows: Sequence[tuple[bool, float, str]]) -> Columns:
+    """Triangles of jobs that cross an edge of the frame: (whether the start, row, what it says)."""
+    inset = 6 * frame.hours / frame.width
+    # One triangle without size keeps the data set from being empty: Vega warns of scales without any data.
     return {
-        "x": [round(hour, 4) for hour, _, _ in rows],
-        "y": [row for _, row, _ in rows],
-        "says": [says for _, _, says in rows],
+        "x": [0.0, *(round(inset if at_start else frame.hours - inset, 4) for at_start, _, _ in rows)],
+        "y": [0.0, *(row for _, row, _ in rows)],
+        "size": [0, *(60 for _ in rows)],
+        "shape": ["circle", *("triangle-left" if at_start else "triangle-right" for at_start, _, _ in rows)],
+        "says": ["", *(says for _, _, says in rows)],
     }
 
 
@@ -235,7 +245,12 @@ class Links:
         pointed = {"type": "point", "fields": ["job"], "on": "pointerover", "clear": "pointerout"}
         params: list[Spec] = [
             {"name": "hover", "select": pointed, "views": bars},
-            {"name": "kinds", "select": {"type": "point", "fields": ["kind"]}, "bind": "legend", "views": bars},
+            {
+                "name": "kinds",
+                "select": {"type": "point", "fields": ["kind"]},
+                "bind": "legend",
+                "views": bars,
+            },
         ]
         if self.brush:
             stretch = {"type": "interval", "encodings": ["x"]}
@@ -264,7 +279,14 @@ def spec(frame: Frame, linked: Links, side: str = "left") -> Spec:
     The parameters of `Links.params` and `gpuplan.theme.fill_params` must stand at the top of the whole.
     """
     x = field("x", scale=linked.time_scale(), axis=time_axis(frame))
-    y_axis = {"title": "GPU", "labels": False, "ticks": False, "grid": False, "domain": False, "titlePadding": 28}
+    y_axis = {
+        "title": "GPU",
+        "labels": False,
+        "ticks": False,
+        "grid": False,
+        "domain": False,
+        "titlePadding": 28,
+    }
     y = field("y", scale={"reverse": True, "nice": False, "zero": False}, axis=y_axis)
     area, bars = f"{side}_frame", f"{side}_bars"
     ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
@@ -278,10 +300,18 @@ def spec(frame: Frame, linked: Links, side: str = "left") -> Spec:
         "layer": [
             mark(area, {"type": "rect", "fill": "transparent"}, {"x": x, "y": y, **ends}),
             mark(bars, _BAR, {"x": x, "y": y, **ends, **_bar_look()}, name=bars),
-            mark("rows", {"type": "rule", "style": "gp-border"}, {"y": y, "opacity": field("border", **_AS_IS)}),
-            mark("rows", {"type": "text", "style": "gp-row", "align": "right", "x": -6, "clip": False}, {"y": y, "text": field("label", "nominal")}),
+            mark(
+                "rows", {"type": "rule", "style": "gp-border"}, {"y": y, "opacity": field("border", **_AS_IS)}
+            ),
+            mark(
+                "rows",
+                {"type": "text", "style": "gp-row", "align": "right", "x": -6, "clip": False},
+                {"y": y, "text": field("label", "nominal")},
+            ),
             mark(bars, _label(frame, linked), {"x": x, "y": y | {"field": "mid"}}),
-            mark(f"{side}_marks", _TRIANGLE, {"x": x, "y": y, "tooltip": field("says", "nominal", title="job")}),
+            mark(
+                f"{side}_marks", _TRIANGLE, {"x": x, "y": y, "tooltip": field("says", "nominal", title="job")}
+            ),
             mark(area, title, {"x": {"value": 0}, "y": {"value": -21}, "text": field("title", "nominal")}),
             mark(
                 area,
@@ -295,7 +325,8 @@ def spec(frame: Frame, linked: Links, side: str = "left") -> Spec:
 
 _AS_IS: Spec = {"scale": None, "legend": None}
 _BAR: Spec = {"type": "rect", "clip": True, "stroke": "#FFFFFF", "strokeWidth": 0.6}
-_TRIANGLE: Spec = {"type": "point", "style": "gp-mark", "shape": "triangle-right", "size": 50, "filled": True, "clip": True, "opacity": 1}
+_TRIANGLE: Spec = {"type": "point", "style": "gp-mark", "filled": True, "clip": True}
+_TRIANGLE |= {"opacity": 1, "size": {"expr": "datum.size"}, "shape": {"expr": "datum.shape"}}
 
 
 def _bar_look() -> Spec:
@@ -308,29 +339,38 @@ def _bar_look() -> Spec:
     }
 
 
+def _triangle_look() -> Spec:
+    return {"tooltip": field("says", "nominal", title="job")}
+
+
 def _label(frame: Frame, linked: Links) -> Spec:
-    """Names in bars: letter and name where both fit, the letter alone in a short bar, nothing in a tiny one."""
+    """Names in bars: letter and name where both fit, the letter alone in a short bar, or nothing."""
     span = f"{frame.hours}"
     if linked.brush:
         span = f"(isValid(brush.x) ? abs(brush.x[1] - brush.x[0]) : {frame.hours})"
     pixels = f"((datum.x2 - datum.x) * {frame.width} / {span})"
     code = theme.lookup(theme.KIND_CODES, "datum.kind")
-    words = f"datum.tall == 0 || {pixels} < 9 ? '' : {pixels} < 34 ? {code} : {code} + ' ' + datum.job"
+    code = f"(datum.kind == 'unmet' ? split(datum.job, ' ')[0] : {code})"
+    words = (
+        f"datum.tall == 0 || {pixels} < 9 ? '' : {pixels} < 34 ? {code} "
+        f": datum.kind == 'unmet' ? datum.job : {code} + ' ' + datum.job"
+    )
     return {
         "type": "text",
         "clip": True,
         "align": "left",
         "baseline": "middle",
-        "dx": 4,
+        # Leaves room for the triangle of a job that runs already.
+        "dx": {"expr": "datum.x == 0 ? 13 : 4"},
         "fontSize": 10,
-        "limit": {"expr": f"max(9, {pixels} - 6)"},
+        "limit": {"expr": f"max(9, {pixels} - (datum.x == 0 ? 15 : 6))"},
         "fill": {"expr": "datum.kind == 'training' ? '#FFFFFF' : '#111111'"},
         "text": {"expr": words},
     }
 
 
 def inline(spec: Spec, data: Mapping[str, Columns], mode: theme.Mode = "light") -> Spec:
-    """Whole spec with its data sets inside and the configuration of a mode: usable alone, without a network."""
+    """Whole spec with its data sets inside and the configuration of a mode: usable alone, offline."""
     actions = {"export": True, "source": False, "compiled": False, "editor": False}
     return spec | {
         "datasets": {name: records(columns) for name, columns in data.items()},
@@ -343,7 +383,10 @@ def records(columns: Columns) -> list[dict[str, Any]]:
     """Rows of columns, with every text made safe inside a script element."""
     names = list(columns)
     return [
-        {name: _unbroken(value) if isinstance(value, str) else value for name, value in zip(names, row, strict=True)}
+        {
+            name: _unbroken(value) if isinstance(value, str) else value
+            for name, value in zip(names, row, strict=True)
+        }
         for row in zip(*columns.values(), strict=True)
     ]
 
@@ -354,4 +397,3 @@ def _unbroken(text: str) -> str:
     Altair writes JSON into pages as it is; a job named ``</script>`` would end the script.
     """
     return text.replace("<", "<\u2060")
-

@@ -60,15 +60,23 @@ class Bars:
 
     def joined(self, other: "Bars") -> "Bars":
         """These bars followed by others of the same kinds."""
-        columns = ("low", "high", "start", "end", "job", "kind", "labelled")
-        return Bars(*(np.concatenate((getattr(self, name), getattr(other, name))) for name in columns), self.kinds)
+        return Bars(
+            np.concatenate((self.low, other.low)),
+            np.concatenate((self.high, other.high)),
+            np.concatenate((self.start, other.start)),
+            np.concatenate((self.end, other.end)),
+            np.concatenate((self.job, other.job)),
+            np.concatenate((self.kind, other.kind)),
+            np.concatenate((self.labelled, other.labelled)),
+            self.kinds,
+        )
 
 
 def rectangles(grid: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Cut the cells of a grid that are not negative into rectangles of equal code.
 
-    Cells are joined along time first and runs of equal start, end and code on neighbouring rows second, or the
-    other way round, whichever gives fewer rectangles.
+    Cells are joined along time first and runs of equal start, end and code on neighbouring rows second, or
+    the other way round, whichever gives fewer rectangles.
 
     Parameters
     ----------
@@ -78,7 +86,7 @@ def rectangles(grid: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints, Ints]
     Returns
     -------
     tuple
-        ``low, high`` (rows, high exclusive), ``start, end`` (columns, end exclusive) and ``code``, each int64[n].
+        ``low, high`` (rows, high exclusive), ``start, end`` (columns, end exclusive), ``code``: int64[n].
     """
     along = _runs_merged(grid)
     across = _runs_merged(np.ascontiguousarray(grid.T))
@@ -103,7 +111,10 @@ def _runs_merged(grid: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints, Int
     row, start, end, code = row[order], start[order], end[order], code[order]
     first = np.ones(len(row), dtype=bool)
     first[1:] = ~(
-        (row[1:] == row[:-1] + 1) & (start[1:] == start[:-1]) & (end[1:] == end[:-1]) & (code[1:] == code[:-1])
+        (row[1:] == row[:-1] + 1)
+        & (start[1:] == start[:-1])
+        & (end[1:] == end[:-1])
+        & (code[1:] == code[:-1])
     )
     heads = np.flatnonzero(first)
     tails = np.append(heads[1:], len(row)) - 1 if len(row) else heads
@@ -113,52 +124,58 @@ def _runs_merged(grid: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints, Int
 def thin(bars: Bars, gpus: int, hours: float, limit: int = MAX_BARS) -> tuple[Bars, str]:
     """Fewer bars where there are more than `limit`, and a sentence on how (empty where nothing changed).
 
-    The largest keep their own bar; the rest are drawn as blocks of their kind on a coarse raster. A block is drawn
-    wherever at least one GPU is busy, so no peak is lost; nobody's figures are taken from these blocks.
+    The largest keep a bar of their own; the rest are drawn as blocks of their kind on a coarse raster. A block
+    is drawn wherever at least one GPU is busy, so no peak is lost, and no figure is taken from blocks.
+
+    Parameters
+    ----------
+    bars
+        Rectangles within `gpus` rows and `hours` hours.
+    gpus, hours
+        Size of the frame.
+    limit
+        Most rectangles that may be returned.
     """
     if len(bars) <= limit:
         return bars, ""
     size = (bars.high - bars.low) * (bars.end - bars.start)
-    order = np.argsort(-size, kind="stable")
     own = np.zeros(len(bars), dtype=bool)
-    own[order[: limit // 2]] = True
+    own[np.argsort(-size, kind="stable")[: limit // 2]] = True
     rest = bars.take(~own)
-    rows, columns = min(gpus, 128), 192
-    while True:
-        blocks = _blocks(rest, gpus, hours, rows, columns)
-        if len(blocks) <= limit - limit // 2:
-            break
-        rows, columns = max(1, rows // 2), max(1, columns // 2)
+    rows_each, columns = -(-gpus // 128), 192
+    blocks = _blocks(rest, gpus, hours, rows_each, columns)
+    while len(blocks) > limit - limit // 2:
+        rows_each, columns = 2 * rows_each, max(1, columns // 2)
+        blocks = _blocks(rest, gpus, hours, rows_each, columns)
     note = (
-        f"{len(bars):,} bars: the {limit // 2:,} largest drawn one by one, {len(rest):,} smaller ones merged by kind "
-        f"into blocks of {gpus / rows:.3g} GPUs × {hours / columns:.2g} h, drawn where any GPU is busy"
+        f"{len(bars):,} bars: the {limit // 2:,} largest drawn singly, {len(rest):,} smaller ones merged by kind "
+        f"in blocks of {rows_each} GPUs × {hours / columns:.2g} h wherever one is busy"
     )
-    return bars.take(own).joined(blocks), note
+    return blocks.joined(bars.take(own)), note
 
 
-def _blocks(bars: Bars, gpus: int, hours: float, rows: int, columns: int) -> Bars:
-    """Bars of kinds only, on a raster of rows × columns; where kinds meet in a cell the one with most GPU-hours shows."""
-    first_row = np.floor(bars.low * rows / gpus).astype(np.int64)
-    last_row = np.ceil(bars.high * rows / gpus).astype(np.int64)
-    first_column = np.clip(np.floor(bars.start * columns / hours + 1e-9).astype(np.int64), 0, columns - 1)
-    last_column = np.clip(np.ceil(bars.end * columns / hours - 1e-9).astype(np.int64), first_column + 1, columns)
-    weight = np.zeros((len(bars.kinds), rows + 1, columns + 1))
-    # Corners of every rectangle, then two running sums: the count of bars over each cell, without a loop over bars.
+def _blocks(bars: Bars, gpus: int, hours: float, rows_each: int, columns: int) -> Bars:
+    """Bars of kinds only, on a raster; where kinds meet in a cell, the one with most bars shows."""
+    rows = -(-gpus // rows_each)
+    first_row, last_row = bars.low // rows_each, -(-bars.high // rows_each)
+    first_column = np.floor(bars.start * columns / hours + 1e-9).astype(np.int64).clip(0, columns - 1)
+    last_column = np.ceil(bars.end * columns / hours - 1e-9).astype(np.int64).clip(first_column + 1, columns)
+    cover = np.zeros((len(bars.kinds), rows + 1, columns + 1), dtype=np.int64)
+    # The corners of every rectangle, then two running sums: bars over each cell, without a loop over bars.
     for row, column, sign in (
-        (first_row, first_column, 1.0),
-        (last_row, first_column, -1.0),
-        (first_row, last_column, -1.0),
-        (last_row, last_column, 1.0),
+        (first_row, first_column, 1),
+        (last_row, first_column, -1),
+        (first_row, last_column, -1),
+        (last_row, last_column, 1),
     ):
-        np.add.at(weight, (bars.kind, row, column), sign)
-    cover = weight.cumsum(axis=1).cumsum(axis=2)[:, :rows, :columns]
-    cells = np.where(cover.max(axis=0) > 0.5, cover.argmax(axis=0), -1)
-    low, high, start, end, code = rectangles(cells)
+        np.add.at(cover, (bars.kind, row, column), sign)
+    cover = cover.cumsum(axis=1).cumsum(axis=2)[:, :rows, :columns]
+    low, high, start, end, code = rectangles(np.where(cover.max(axis=0) > 0, cover.argmax(axis=0), -1))
     return Bars(
-        low=np.floor(low * gpus / rows).astype(np.int64),
-        high=np.ceil(high * gpus / rows).astype(np.int64),
-        start=start * hours / columns,
-        end=end * hours / columns,
+        low=low * rows_each,
+        high=np.minimum(high * rows_each, gpus),
+        start=start.astype(np.float64) * (hours / columns),
+        end=end.astype(np.float64) * (hours / columns),
         job=np.full(len(low), -1, dtype=np.int64),
         kind=code,
         labelled=np.zeros(len(low), dtype=bool),

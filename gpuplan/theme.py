@@ -39,11 +39,11 @@ KIND_CODES: dict[str, str] = {
 KIND_LABELS: dict[str, str] = {
     "training": "T training (plain)",
     "batch-inference": "B batch inference (upright bands)",
-    "quantization": "Q quantization (slanted lines)",
+    "quantization": "Q quantization (lower half pale)",
     "real-time": "R real-time, used (middle band)",
-    "reserved-idle": "reserved but idle (pale, hatched)",
+    "reserved-idle": "reserved but idle (pale, lined)",
     "unmet": "unmet demand (strip on top)",
-    "unavailable": "unavailable (grey, crossed)",
+    "unavailable": "unavailable (grey, upright lines)",
 }
 
 #: Bars of a comparison: the first policy, against which changes are counted, and the others.
@@ -51,58 +51,57 @@ FIRST_COLOUR, OTHER_COLOUR = "#9A9A9A", "#56B4E9"
 
 
 @dataclass(frozen=True, slots=True)
-class Stripes:
-    """Bands of `tint` over a fill; `across` and `down` point along the direction in which they repeat."""
+class Bands:
+    """Bands of `tint` over a fill, each from `first` to `last` in shares of the bar.
+
+    They repeat along the time axis where they are `upright`, from top to bottom otherwise. Slanted ones
+    are no choice: on a canvas Vega draws them at the origin of the chart instead of in the bar.
+    """
 
     tint: str
-    count: int
-    share: float
-    across: float
-    down: float
+    upright: bool
+    edges: tuple[tuple[float, float], ...]
 
 
-_STRIPES: dict[str, Stripes] = {
-    "batch-inference": Stripes("#8FD3BF", count=6, share=0.3, across=1, down=0),
-    "quantization": Stripes("#F6DEEB", count=12, share=0.3, across=1, down=1),
-    "real-time": Stripes("#FFF3D6", count=1, share=0.16, across=0, down=1),
-    "reserved-idle": Stripes("#B87D00", count=14, share=0.16, across=1, down=1),
-    "unavailable": Stripes("#5E5E5E", count=10, share=0.25, across=1, down=-1),
+def _regular(count: int, share: float) -> tuple[tuple[float, float], ...]:
+    """Edges of `count` equally spaced bands that cover `share` of the bar together."""
+    half = share / count / 2
+    middles = ((number + 0.5) / count for number in range(count))
+    return tuple((round(middle - half, 4), round(middle + half, 4)) for middle in middles)
+
+
+_BANDS: dict[str, Bands] = {
+    "batch-inference": Bands("#8FD3BF", upright=True, edges=_regular(6, 0.3)),
+    "quantization": Bands("#F3D3E4", upright=False, edges=((0.55, 1.0),)),
+    "real-time": Bands("#FFF3D6", upright=False, edges=((0.42, 0.58),)),
+    "reserved-idle": Bands("#B87D00", upright=False, edges=_regular(4, 0.2)),
+    "unavailable": Bands("#5E5E5E", upright=True, edges=_regular(40, 0.4)),
 }
 
 
 def fill(kind: str) -> str | dict[str, Any]:
     """Fill of a kind: a colour, or a Vega gradient with hard stops that shows its pattern."""
     colour = KIND_COLOURS[kind]
-    stripes = _STRIPES.get(kind)
-    if stripes is None:
+    bands = _BANDS.get(kind)
+    if bands is None:
         return colour
     stops: list[dict[str, Any]] = [{"offset": 0, "color": colour}]
-    for number in range(stripes.count):
-        middle = (number + 0.5) / stripes.count
-        half = stripes.share / stripes.count / 2
-        first, last = round(middle - half, 4), round(middle + half, 4)
-        edges = ((first, colour), (first, stripes.tint), (last, stripes.tint), (last, colour))
+    for first, last in bands.edges:
+        edges = ((first, colour), (first, bands.tint), (last, bands.tint), (last, colour))
         stops += [{"offset": offset, "color": tone} for offset, tone in edges]
-    stops.append({"offset": 1, "color": colour})
-    upwards = 1 if stripes.down < 0 else 0
-    return {
-        "gradient": "linear",
-        "x1": 0,
-        "y1": upwards,
-        "x2": stripes.across,
-        "y2": upwards + stripes.down,
-        "stops": stops,
-    }
+    stops.append({"offset": 1, "color": bands.tint if bands.edges[-1][1] == 1 else colour})
+    across = int(bands.upright)
+    return {"gradient": "linear", "x1": 0, "y1": 0, "x2": across, "y2": 1 - across, "stops": stops}
 
 
 def fill_params() -> list[dict[str, Any]]:
     """Top-level parameters of a spec, one per pattern, that `fill_of` and `kind_scale` refer to."""
-    return [{"name": _param(kind), "expr": _expression(fill(kind))} for kind in _STRIPES]
+    return [{"name": _param(kind), "expr": _expression(fill(kind))} for kind in _BANDS]
 
 
 def fill_of(kind: str) -> str | dict[str, str]:
     """Fill of a kind inside a spec that has `fill_params`."""
-    return {"expr": _param(kind)} if kind in _STRIPES else KIND_COLOURS[kind]
+    return {"expr": _param(kind)} if kind in _BANDS else KIND_COLOURS[kind]
 
 
 def _param(kind: str) -> str:
@@ -160,12 +159,18 @@ _INKS: dict[Mode, _Ink] = {
 def config(mode: Mode = "light") -> dict[str, Any]:
     """Vega-Lite configuration of a mode; the background is left to the page.
 
-    Named styles (``gp-...``) carry whatever must change with the mode, so one spec serves both. Single marks have no
-    description of their own (`aria`): a chart has one that states its numbers, and a table stands beside it.
+    Named styles (``gp-...``) carry whatever must change with the mode, so one spec serves both. Single
+    marks have no description of their own (`aria`): a chart has one that states its numbers, and a table
+    stands beside it.
     """
     ink = _INKS[mode]
     words = {"labelColor": ink.soft, "titleColor": ink.text, "labelFontSize": 11, "titleFontSize": 11}
-    axis = words | {"gridColor": ink.grid, "domainColor": ink.edge, "tickColor": ink.edge, "titleFontWeight": "normal"}
+    axis = words | {
+        "gridColor": ink.grid,
+        "domainColor": ink.edge,
+        "tickColor": ink.edge,
+        "titleFontWeight": "normal",
+    }
     return {
         "background": None,
         "font": FONT,
@@ -179,7 +184,7 @@ def config(mode: Mode = "light") -> dict[str, Any]:
             "gp-title": {"fontSize": 13, "fontWeight": "bold", "color": ink.text},
             "gp-note": {"fontSize": 11, "color": ink.soft},
             "gp-row": {"fontSize": 10, "color": ink.soft},
-            "gp-border": {"color": ink.edge, "strokeWidth": 1, "strokeDash": [4, 3]},
+            "gp-border": {"color": ink.text, "strokeWidth": 1, "strokeOpacity": 0.6, "strokeDash": [5, 3]},
             "gp-demand": {"color": ink.text, "strokeWidth": 1.8},
             "gp-bound": {"color": ink.text},
             "gp-mark": {"color": ink.text},

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Layout = Literal["side", "stacked"]
 
-_USAGE_TITLE = "GPUs in use, stacked by kind (drag across to zoom, double-click to reset)"
+_USAGE_TITLE = "GPUs in use: T, B, Q, R, idle upwards (drag to zoom, double-click to reset)"
 
 #: Pixels that axes and gaps take from a column.
 _MARGIN = 62
@@ -24,11 +24,13 @@ def column_width(width: int, layout: Layout) -> int:
     return max(160, (width // 2 if layout == "side" else width) - _MARGIN)
 
 
-def dashboard_spec(scenario: AllocationScenario, *, width: int = 980, layout: Layout = "side") -> dict[str, Any]:
+def dashboard_spec(
+    scenario: AllocationScenario, *, width: int = 980, layout: Layout = "side"
+) -> dict[str, Any]:
     """Vega-Lite spec of the live page, without data.
 
-    It depends on the frame only (GPUs by height class, steps, clock, names and number of apps, width), so equal
-    frames give equal dicts. Data sets are named; `dashboard_data` makes them.
+    It depends on the frame only (GPUs by height class, hours, clock, apps, width), so equal frames give
+    equal dicts. Data sets are named; `dashboard_data` makes them.
 
     Parameters
     ----------
@@ -46,18 +48,17 @@ def dashboard_spec(scenario: AllocationScenario, *, width: int = 980, layout: La
         title = f"{name}: demand (line), served, unmet, held idle"
         rows.append([panels.demand_panel(frame, linked, side, row, title) for side in SIDES])
     rows.append([panels.usage_panel(frame, side, _USAGE_TITLE) for side in SIDES])
+    rows.append([panels.comparison_panel(frame.width, name, 2) for name in ("shares", "amounts")])
     beside = layout == "side"
-    cells = [cell for row in rows for cell in row] if beside else [row[place] for place in (0, 1) for row in rows]
-    each = max(140, width // 2 - 190)
-    figures_row = [panels.comparison_panel(each, name, 2) for name in ("shares", "amounts")]
+    cells = (
+        [cell for row in rows for cell in row] if beside else [row[place] for place in (0, 1) for row in rows]
+    )
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "params": [*linked.params(), *theme.fill_params()],
-        "vconcat": [
-            {"concat": cells, "columns": 2 if beside else 1, "spacing": {"row": 12, "column": 22}},
-            {"hconcat": figures_row, "spacing": 24},
-        ],
-        "spacing": 16,
+        "concat": cells,
+        "columns": 2 if beside else 1,
+        "spacing": {"row": 12, "column": 22},
         "resolve": {"scale": {"fill": "shared"}},
     }
 

@@ -1,4 +1,4 @@
-"""From plans to the columns that charts draw. Runs at every move of a slider: arrays and few loops, no data frames."""
+"""From plans to the columns that charts draw, at every move of a slider: arrays, few loops, no data frames."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuplan import gantt, theme
-from gpuplan.allocation.model import BATCH_KINDS, AllocationScenario
+from gpuplan.allocation.model import BATCH_KINDS, AllocationScenario, BatchJob, RealtimeApp
 from gpuplan.gantt import Columns, Frame
 from gpuplan.rectangles import Bars, rectangles, thin
 
@@ -27,7 +27,9 @@ MAX_APPS = 3
 MAX_STEPS = 504
 
 _KINDS = tuple(theme.KIND_COLOURS)
-_REALTIME, _IDLE, _UNAVAILABLE = (_KINDS.index(kind) for kind in ("real-time", "reserved-idle", "unavailable"))
+_REALTIME, _IDLE, _UNAVAILABLE = (
+    _KINDS.index(kind) for kind in ("real-time", "reserved-idle", "unavailable")
+)
 
 
 def frame_of(scenario: AllocationScenario, width: int, height: int = 0) -> Frame:
@@ -44,7 +46,7 @@ def frame_of(scenario: AllocationScenario, width: int, height: int = 0) -> Frame
 
 
 def bars_of(plan: "Plan") -> Bars:
-    """Rectangles of a plan: batch blocks, then what apps use and what they hold idle, then unavailable GPUs."""
+    """Rectangles of a plan: batch blocks, what apps use, what they hold idle, unavailable GPUs."""
     scenario = plan.scenario
     hours = scenario.horizon.step_s / 3600
     n_jobs = len(scenario.batch)
@@ -59,12 +61,15 @@ def bars_of(plan: "Plan") -> Bars:
         low=np.concatenate((first, low, out_low)),
         high=np.concatenate((first + sizes[placed], high, out_high)),
         start=np.concatenate((plan.start[placed], start, np.zeros(len(out_low)))) * hours,
-        end=np.concatenate((plan.end[placed], end, np.full(len(out_low), float(scenario.horizon.steps)))) * hours,
+        end=np.concatenate((plan.end[placed], end, np.full(len(out_low), float(scenario.horizon.steps))))
+        * hours,
         job=np.concatenate((placed, n_jobs + code // 2, nobody)),
         kind=np.concatenate(
             (kinds[placed], np.where(code % 2, _IDLE, _REALTIME), np.full(len(out_low), _UNAVAILABLE))
         ).astype(np.int64),
-        labelled=np.concatenate((np.ones(len(placed), bool), _largest(low, high, start, end, code), nobody > 0)),
+        labelled=np.concatenate(
+            (np.ones(len(placed), bool), _largest(low, high, start, end, code), nobody > 0)
+        ),
         kinds=_KINDS,
     )
 
@@ -113,19 +118,25 @@ def gantt_data(plan: "Plan", frame: Frame, side: str, title: str) -> dict[str, C
     """Data sets of one Gantt: ``<side>_frame``, ``<side>_bars``, ``<side>_marks``."""
     scenario = plan.scenario
     bars, note = thin(bars_of(plan), frame.gpus, frame.hours)
-    names = [work.name for work in (*scenario.batch, *scenario.realtime)]
+    everyone: tuple[BatchJob | RealtimeApp, ...] = (*scenario.batch, *scenario.realtime)
+    names = [work.name for work in everyone]
     columns = gantt.bar_columns(bars, frame, names)
-    priority = [f"priority {work.priority:g}" for work in (*scenario.batch, *scenario.realtime)]
+    priority = [f"priority {work.priority:g}" for work in everyone]
     columns["detail"] = [priority[job] if job >= 0 else "" for job in bars.job.tolist()]
     unmet = (plan.demand - plan.served).sum(axis=0)
     before = len(columns["job"])
     gantt.add_unmet(columns, frame, _unmet_runs(unmet, scenario.horizon.step_s / 3600))
     columns["detail"] += [""] * (len(columns["job"]) - before)
-    work = bool(scenario.batch or scenario.realtime)
+    marks = _marks(plan)
+    if marks and not note:
+        note = "triangles: running already (left), running past the end (right)"
+    empty = "" if len(bars) else "no job has a place"
+    if not (scenario.batch or scenario.realtime):
+        empty = "no jobs"
     return {
-        f"{side}_frame": gantt.frame_columns(frame, title, note, "" if work else "no jobs"),
+        f"{side}_frame": gantt.frame_columns(frame, title, note, empty),
         f"{side}_bars": columns,
-        f"{side}_marks": gantt.mark_columns(_marks(plan)),
+        f"{side}_marks": gantt.mark_columns(frame, marks),
     }
 
 
@@ -136,20 +147,19 @@ def _unmet_runs(unmet: Ints, hours: float) -> list[tuple[float, float, int]]:
     return [(first * hours, last * hours, count) for first, last, count in runs if count > 0]
 
 
-def _marks(plan: "Plan") -> list[tuple[float, float, str]]:
+def _marks(plan: "Plan") -> list[tuple[bool, float, str]]:
     """Jobs that ran before step 0, and jobs cut by the end of the horizon."""
     scenario = plan.scenario
-    hours, steps = scenario.horizon.step_s / 3600, scenario.horizon.steps
-    marks = []
+    marks: list[tuple[bool, float, str]] = []
     starts, firsts = plan.start.tolist(), plan.first_gpu.tolist()
     for job, start, first in zip(scenario.batch, starts, firsts, strict=True):
         if start < 0:
             continue
         row = first + (job.gpus - 1) / 2
         if job.running_on is not None:
-            marks.append((0.0, row, f"{gantt.safe_text(job.name)}: running at the start"))
-        if start + scenario.steps_of(job.hours) > steps:
-            marks.append((steps * hours, row, f"{gantt.safe_text(job.name)}: runs past the end"))
+            marks.append((True, row, f"{gantt.safe_text(job.name)}: running at the start"))
+        if start + scenario.steps_of(job.hours) > scenario.horizon.steps:
+            marks.append((False, row, f"{gantt.safe_text(job.name)}: runs past the end"))
     return marks
 
 
@@ -185,16 +195,25 @@ def demand_data(plan: "Plan", frame: Frame, side: str, tops: Sequence[int]) -> d
 def demand_tops(plans: Sequence["Plan"]) -> list[int]:
     """Top of each row's scale, the same for all plans: the most GPUs wanted or held, at least 1."""
     return [
-        max(1, *(int(array[list(apps)].sum(axis=0).max()) for plan in plans for array in (plan.demand, plan.held)))
+        max(
+            1,
+            *(
+                int(array[list(apps)].sum(axis=0).max())
+                for plan in plans
+                for array in (plan.demand, plan.held)
+            ),
+        )
         for _, apps in app_rows(plans[0].scenario)
     ]
 
 
 def usage(plan: "Plan") -> Ints:
-    """GPUs by kind and step: training, batch inference, quantization, real-time used, reserved idle; int64[5, T]."""
+    """GPUs by step of training, batch inference, quantization, real-time used, reserved idle; int64[5, T]."""
     scenario = plan.scenario
     placed = np.flatnonzero(plan.start >= 0)
-    kinds = np.fromiter((BATCH_KINDS.index(job.kind) for job in scenario.batch), np.int64, len(scenario.batch))
+    kinds = np.fromiter(
+        (BATCH_KINDS.index(job.kind) for job in scenario.batch), np.int64, len(scenario.batch)
+    )
     sizes = np.fromiter((job.gpus for job in scenario.batch), np.int64, len(scenario.batch))
     change = np.zeros((3, scenario.horizon.steps + 1), dtype=np.int64)
     np.add.at(change, (kinds[placed], plan.start[placed]), sizes[placed])
@@ -227,7 +246,9 @@ def _runs(values: Ints, busy: Ints, frame: Frame) -> tuple[Ints, Ints]:
     group = -(-steps // MAX_STEPS)
     starts = np.arange(0, steps, group)
     if group > 1:
-        padded = np.pad(busy, (0, len(starts) * group - steps), constant_values=-1).reshape(len(starts), group)
+        padded = np.pad(busy, (0, len(starts) * group - steps), constant_values=-1).reshape(
+            len(starts), group
+        )
         values = values[:, starts + padded.argmax(axis=1)]
     changed = np.ones(len(starts), dtype=bool)
     changed[1:] = (values[:, 1:] != values[:, :-1]).any(axis=0)

@@ -37,7 +37,7 @@ def amount(value: float | int | None, share: bool) -> str:
 
 
 def change(value: float | int | None, first: float | int | None, share: bool) -> str:
-    """Change against the first policy: points of a share, per cent of a positive amount, else the difference."""
+    """Change against the first: points of a share, per cent of a positive amount, else the difference."""
     if value is None or first is None:
         return ""
     if share:
@@ -57,7 +57,7 @@ def labels(policies: Sequence[str]) -> list[str]:
 
 
 def comparison_data(names: Sequence[str], figures: Sequence[Figures]) -> dict[str, Columns]:
-    """Data sets ``shares`` (per cent) and ``amounts``: a row per figure and policy, with the text beside its bar."""
+    """Data sets ``shares`` (per cent) and ``amounts``: a row per figure and policy, with its text."""
     return {
         "shares": _rows(names, figures, [shown for shown in SHOWN if shown.share], 100.0),
         "amounts": _rows(names, figures, [shown for shown in SHOWN if not shown.share], 1.0),
@@ -67,7 +67,8 @@ def comparison_data(names: Sequence[str], figures: Sequence[Figures]) -> dict[st
 def _rows(names: Sequence[str], figures: Sequence[Figures], shown: Sequence[Shown], scale: float) -> Columns:
     rows: Columns = {name: [] for name in ("row", "value", "at", "says", "first", "bound", "top")}
     reach = [abs(scale * (entry[figure.name] or 0)) for figure in shown for entry in figures]
-    top = 165.0 if shown[0].share else round(1.8 * max([1e-9, *reach]), 4)
+    reach += [] if shown[0].share else [entry.get("bound") or 0 for entry in figures]
+    top = 190.0 if shown[0].share else round(1.9 * max(reach), 4) or 1.0
     for figure in shown:
         for number, (name, entry) in enumerate(zip(names, figures, strict=True)):
             value = entry[figure.name]
@@ -78,7 +79,7 @@ def _rows(names: Sequence[str], figures: Sequence[Figures], shown: Sequence[Show
             bound = entry.get("bound") if figure.name == "objective" else None
             rows["row"].append(f"{figure.words}: {name}")
             rows["value"].append(drawn)
-            rows["at"].append(max(drawn, 0))
+            rows["at"].append(max(drawn, 0, *([] if bound is None else [round(bound, 4)])))
             rows["says"].append(text)
             rows["first"].append(int(number == 0))
             rows["bound"].append(None if bound is None else round(bound, 4))

@@ -7,12 +7,22 @@ from gpuplan.gantt import Frame, Links, Spec, field, mark
 #: Pixels of the panels, and of one bar of the comparison.
 DEMAND_HEIGHT, USAGE_HEIGHT, BAR_HEIGHT = 64, 80, 19
 
+#: Pixels for the names of figures and policies in a comparison.
+NAME_WIDTH = 150
+
 _ZERO: Spec = {"datum": 0}
 
 
 def _y(name: str) -> Spec:
     """GPUs upwards from zero."""
-    axis = {"title": "GPUs", "tickMinStep": 1, "tickCount": 3, "format": "d", "minExtent": 30, "maxExtent": 30}
+    axis = {
+        "title": "GPUs",
+        "tickMinStep": 1,
+        "tickCount": 3,
+        "format": "d",
+        "minExtent": 30,
+        "maxExtent": 30,
+    }
     return field(name, scale={"zero": True, "nice": False}, axis=axis)
 
 
@@ -25,7 +35,7 @@ def _area(data: str, x: Spec, lower: str | None, upper: str, kind: str) -> Spec:
 
 
 def _title(words: str) -> Spec:
-    return {"text": words, "fontSize": 11, "fontWeight": "normal"}
+    return {"text": words, "fontSize": 11, "fontWeight": "normal", "frame": "group"}
 
 
 def demand_panel(frame: Frame, linked: Links, side: str, row: int, title: str) -> Spec:
@@ -61,7 +71,8 @@ def usage_panel(frame: Frame, side: str, title: str, height: int = USAGE_HEIGHT)
     x = field("x", scale={"nice": False, "zero": False}, axis=gantt.time_axis(frame))
     says = (
         "{'time': datum.time, 'training': datum.training, 'batch inference': datum.batch - datum.training, "
-        "'quantization': datum.quantization - datum.batch, 'real-time, used': datum.served - datum.quantization, "
+        "'quantization': datum.quantization - datum.batch, "
+        "'real-time, used': datum.served - datum.quantization, "
         "'reserved but idle': datum.held - datum.served, 'free': datum.top - datum.held}"
     )
     pane = {"type": "rect", "fill": "transparent", "tooltip": {"expr": says}}
@@ -81,25 +92,32 @@ def usage_panel(frame: Frame, side: str, title: str, height: int = USAGE_HEIGHT)
 
 
 def comparison_panel(width: int, name: str, n_policies: int) -> Spec:
-    """Bars of `shares` or `amounts` from zero, each with its figure and the change against the first policy."""
+    """Bars of `shares` or `amounts` from zero, each with its figure and the change against the first policy.
+
+    Names stand inside the drawing area, so that the panel lines up with the charts above it.
+    """
     shares = name == "shares"
     title = "per cent" if shares else VALUE_UNIT
-    ticks: Spec = {"values": [0, 25, 50, 75, 100]} if shares else {"tickCount": 4, "format": "~s"}
-    axis = {"title": title, "grid": False, **ticks}
-    scale = {"zero": True, "nice": False}
-    y = field("row", "nominal", sort=None, title=None, axis={"labelLimit": 190, "ticks": False, "domain": False})
+    ticks: Spec = {"values": [0, 25, 50, 75, 100]} if shares else {"tickCount": 4, "format": ",~r"}
+    inset = NAME_WIDTH
+    scale = {"zero": True, "nice": False, "range": [inset, width]}
+    axis = {"title": title, "grid": False, "titleAnchor": "start", "titleX": inset, **ticks}
+    names = {"labelLimit": inset - 4, "ticks": False, "domain": False, "offset": -inset, "labelPadding": 5}
+    y = field("row", "nominal", sort=None, title=None, axis=names)
+    x = {name: field(name, scale=scale, axis=axis) for name in ("top", "value", "at", "bound")}
     first = {"test": "datum.first == 1", "value": theme.FIRST_COLOUR}
     tips = [field("row", "nominal", title="figure"), field("says", "nominal", title=title)]
     fill = {"condition": first, "value": theme.OTHER_COLOUR}
     bar = {"type": "bar", "height": {"band": 0.74}}
     words = {"type": "text", "style": "gp-note", "align": "left", "dx": 6}
     layers = [
-        mark(name, {"type": "rect", "fill": "transparent"}, {"x": field("top", scale=scale, axis=axis), "x2": _ZERO, "y": y}),
-        mark(name, bar, {"x": field("value", scale=scale, axis=axis), "y": y, "fill": fill, "tooltip": tips}),
-        mark(name, words, {"x": field("at", scale=scale), "y": y, "text": field("says", "nominal")}),
+        mark(name, {"type": "rect", "fill": "transparent"}, {"x": x["top"], "x2": _ZERO, "y": y}),
+        mark(name, bar, {"x": x["value"], "y": y, "fill": fill, "tooltip": tips}),
+        mark(name, words, {"x": x["at"], "y": y, "text": field("says", "nominal")}),
     ]
     if not shares:
         bound = field("bound", title="bound of the objective", format=",.1f")
         tick = {"type": "tick", "style": "gp-bound", "orient": "vertical", "thickness": 1.5}
-        layers.append(mark(name, tick, {"x": field("bound", scale=scale, axis=axis), "y": y, "tooltip": bound}))
-    return {"width": width, "height": BAR_HEIGHT * (2 if shares else 3) * n_policies, "layer": layers, "view": {"fill": None, "stroke": None}}
+        layers.append(mark(name, tick, {"x": x["bound"], "y": y, "tooltip": bound}))
+    height = BAR_HEIGHT * (2 if shares else 3) * n_policies
+    return {"width": width, "height": height, "layer": layers, "view": {"fill": None, "stroke": None}}
