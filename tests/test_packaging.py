@@ -52,6 +52,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(*command: str | Path, cwd: Path) -> str:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    environment["NUMBA_DISABLE_JIT"] = "1"  # the same numbers (tests/test_jit.py) without compiling afresh
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
