@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +65,15 @@ def lab_command(folder: Path, *, browser: bool = True, port: int | None = None) 
     return command
 
 
+def lab_environment() -> dict[str, str]:
+    """Environment for JupyterLab: ours, and the folder that answers its question about news with no.
+
+    It changes defaults only: what a person has set in JupyterLab stays.
+    """
+    paths = [os.environ.get("JUPYTER_CONFIG_PATH"), str(Path(__file__).with_name("jupyter_config"))]
+    return {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, paths))}
+
+
 def missing_jupyterlab() -> str | None:
     """What to say where JupyterLab is not installed, else ``None``."""
     if importlib.util.find_spec("jupyterlab") is not None:
@@ -86,5 +94,5 @@ def open_lab(folder: Path, *, browser: bool = True, port: int | None = None) -> 
     command = lab_command(folder, browser=browser, port=port)
     sys.stdout.flush()
     if os.name == "posix":  # one process only: Ctrl-C is JupyterLab's own question then
-        os.execv(command[0], command)
-    return subprocess.run([shutil.which(command[0]) or command[0], *command[1:]], check=False).returncode
+        os.execve(command[0], command, lab_environment())
+    return subprocess.run(command, env=lab_environment(), check=False).returncode

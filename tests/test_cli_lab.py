@@ -58,6 +58,8 @@ from jupyterlab.labapp import LabApp
 app = LabApp()
 app.parse_command_line(sys.argv[1:])
 print(app.news_url, app.check_for_updates_class.__name__, app.extension_manager, app.default_url)
+from jupyterlab_server.settings_utils import _get_overrides
+print(_get_overrides("")[0]["@jupyterlab/apputils-extension:notification"])
 print(app.config.ServerApp.root_dir, app.config.ServerApp.port, app.config.ServerApp.open_browser)
 """
 
@@ -68,8 +70,17 @@ def test_jupyterlab_understands_what_it_is_told(checkout: Path, tmp_path: Path) 
     python, module, name, *options = lab.lab_command(tmp_path, browser=False, port=4711)
     assert (module, name) == ("-m", "jupyterlab")
     command = [python, "-c", UNDERSTOOD, *options]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=lab.lab_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     assert done.stdout.splitlines() == [
         f"None NeverCheckForUpdate readonly /lab/tree/{lab.FIRST_NOTEBOOK}",
+        "{'fetchNews': 'false', 'checkForUpdates': False}",
         f"{tmp_path.resolve()} 4711 False",
     ]

@@ -68,6 +68,7 @@ def test_wheel_holds_what_it_should_and_nothing_else(checkout: Path, wheel: Path
         if path.suffix in {".py", ".js", ".css"}:
             assert path.relative_to(checkout / "widgets").as_posix() in names
     assert {"gpuplan/py.typed", "gpuplan_widgets/py.typed"} <= names
+    assert "gpuplan/jupyter_config/labconfig/default_setting_overrides.json" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"gpuplan", "gpuplan_widgets"}
 
