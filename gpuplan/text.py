@@ -53,11 +53,15 @@ def spreadsheet_safe(cell: object) -> object:
 
 
 def to_csv(frame: pd.DataFrame) -> str:
-    """A table as CSV (comma, UTF-8, one line per row), its texts safe in a spreadsheet."""
+    """A table as CSV (comma, UTF-8, one line per row), its texts safe in a spreadsheet.
+
+    What is missing (``None``, not a number) is an empty cell.
+    """
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([str(name) for name in frame.columns])
+    cells = frame.astype(object).where(frame.notna(), None)
     writer.writerows(
-        [spreadsheet_safe(cell) for cell in row] for row in frame.itertuples(index=False, name=None)
+        [spreadsheet_safe(cell) for cell in row] for row in cells.itertuples(index=False, name=None)
     )
     return out.getvalue()

@@ -45,3 +45,10 @@ def test_csv_reads_back_with_commas_quotes_and_line_breaks() -> None:
     assert header == ["job", "gpu"]
     assert [row[0] for row in rows] == ['a,b "c"', "two\nlines", "'=1+1", "../up", "<b>"]
     assert [row[1] for row in rows] == ["0", "-1", "2", "3", "4"]
+
+
+def test_what_is_missing_is_an_empty_cell() -> None:
+    frame = pd.DataFrame(
+        {"job": ["a", None], "hour": [1.5, float("nan")], "gpu": pd.array([None, 3], "Int64")}
+    )
+    assert to_csv(frame) == "job,hour,gpu\na,1.5,\n,,3\n"
