@@ -155,6 +155,8 @@ def _read_bytes(path: str | Path) -> bytes:
         if info.st_size <= LARGEST_FILE:
             with open(path, "rb") as file:
                 return file.read(LARGEST_FILE)
+    except InputError:
+        raise
     except FileNotFoundError:
         raise _refusal(source, "there is no such file") from None
     except PermissionError:

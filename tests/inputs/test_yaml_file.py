@@ -170,8 +170,10 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         (tmp_path / ("x" * 5000), "cannot be read"),
         ("a\0b.yaml", "cannot be read"),
     ):
-        with pytest.raises(InputError, match=sentence):
+        with pytest.raises(InputError, match=sentence) as caught:
             read_yaml(source)
+        assert len(caught.value.mistakes) == 1
+        assert "mistake" not in caught.value.mistakes[0].rule
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
