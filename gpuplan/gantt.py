@@ -21,6 +21,9 @@ Spec = dict[str, Any]
 #: Pixels of the strip above the first GPU that marks unmet demand.
 STRIP_PX = 12
 
+#: Invisible signs that belong to words and emoji.
+_JOINERS = "\u200c\u200d"
+
 #: A row lower than this (pixels) gets no text.
 _TEXT_PX = 9
 
@@ -79,9 +82,9 @@ def gantt_height(gpus: int) -> int:
 
 
 def safe_text(name: str, limit: int = 200) -> str:
-    """Name as one line of visible text: control characters become spaces, a long one is cut short."""
+    """Name as one line of visible text: what moves a cursor or turns the line round becomes a blank."""
     if not name.isprintable():
-        name = "".join(sign if sign.isprintable() else " " for sign in name)
+        name = "".join(sign if sign.isprintable() or sign in _JOINERS else " " for sign in name)
     return name if len(name) <= limit else name[: limit - 1] + "…"
 
 
@@ -372,28 +375,29 @@ def _label(frame: Frame, linked: Links) -> Spec:
 def inline(spec: Spec, data: Mapping[str, Columns], mode: theme.Mode = "light") -> Spec:
     """Whole spec with its data sets inside and the configuration of a mode: usable alone, offline."""
     actions = {"export": True, "source": False, "compiled": False, "editor": False}
-    return spec | {
+    whole = spec | {
         "datasets": {name: records(columns) for name, columns in data.items()},
-        "config": theme.config(mode),
+        "config": theme.config(mode) | {"background": theme.PAPER[mode]},
         "usermeta": {"embedOptions": {"actions": actions}},
     }
+    unbroken: Spec = _unbroken(whole)
+    return unbroken
 
 
 def records(columns: Columns) -> list[dict[str, Any]]:
-    """Rows of columns, with every text made safe inside a script element."""
+    """Rows of columns."""
     names = list(columns)
-    return [
-        {
-            name: _unbroken(value) if isinstance(value, str) else value
-            for name, value in zip(names, row, strict=True)
-        }
-        for row in zip(*columns.values(), strict=True)
-    ]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _unbroken(text: str) -> str:
-    """Text in which no tag can end the script that carries it: an invisible word joiner follows each ``<``.
+def _unbroken(value: Any) -> Any:
+    """Copy in which no text can end the script element that carries it.
 
-    Altair writes JSON into pages as it is; a job named ``</script>`` would end the script.
+    Altair writes JSON into pages as it is, and a job named ``</script>`` would end the script; an invisible
+    word joiner after the ``<`` keeps it text.
     """
-    return text.replace("<", "<\u2060")
+    if isinstance(value, str):
+        return value.replace("</", "<\u2060/").replace("<!", "<\u2060!") if "<" in value else value
+    if isinstance(value, dict):
+        return {key: _unbroken(entry) for key, entry in value.items()}
+    return [_unbroken(entry) for entry in value] if isinstance(value, list) else value

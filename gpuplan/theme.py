@@ -10,6 +10,9 @@ from typing import Any, Literal
 
 Mode = Literal["light", "dark"]
 
+#: Page behind a chart that stands alone; a live page brings its own.
+PAPER: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#111111"}
+
 #: Fonts that are on the machine already; nothing is fetched.
 FONT = "DejaVu Sans, Arial, sans-serif"
 

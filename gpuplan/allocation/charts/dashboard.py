@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 Layout = Literal["side", "stacked"]
 
-_USAGE_TITLE = "GPUs in use: T, B, Q, R, idle upwards (drag to zoom, double-click to reset)"
+#: Label of the language of the spec; nothing loads it.
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+#: Title of the panel with the brush.
+USAGE_TITLE = "GPUs in use: T, B, Q, R, idle upwards (drag to zoom, double-click to reset)"
 
 #: Pixels that axes and gaps take from a column.
 _MARGIN = 62
@@ -45,16 +49,16 @@ def dashboard_spec(
     linked = Links(tuple(f"{side}_bars" for side in SIDES), tuple(f"{side}_usage" for side in SIDES))
     rows = [[gantt.spec(frame, linked, side) for side in SIDES]]
     for row, (name, _) in enumerate(data.app_rows(scenario)):
-        title = f"{name}: demand (line), served, unmet, held idle"
+        title = f"{name}: {panels.DEMAND_WORDS}"
         rows.append([panels.demand_panel(frame, linked, side, row, title) for side in SIDES])
-    rows.append([panels.usage_panel(frame, side, _USAGE_TITLE) for side in SIDES])
+    rows.append([panels.usage_panel(frame, side, USAGE_TITLE) for side in SIDES])
     rows.append([panels.comparison_panel(frame.width, name, 2) for name in ("shares", "amounts")])
     beside = layout == "side"
     cells = (
         [cell for row in rows for cell in row] if beside else [row[place] for place in (0, 1) for row in rows]
     )
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "$schema": SCHEMA,
         "params": [*linked.params(), *theme.fill_params()],
         "concat": cells,
         "columns": 2 if beside else 1,

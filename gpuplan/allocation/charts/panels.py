@@ -10,6 +10,9 @@ DEMAND_HEIGHT, USAGE_HEIGHT, BAR_HEIGHT = 64, 80, 19
 #: Pixels for the names of figures and policies in a comparison.
 NAME_WIDTH = 150
 
+#: What a demand panel shows.
+DEMAND_WORDS = "demand (line), served, unmet, held idle"
+
 _ZERO: Spec = {"datum": 0}
 
 
@@ -38,10 +41,12 @@ def _title(words: str) -> Spec:
     return {"text": words, "fontSize": 11, "fontWeight": "normal", "frame": "group"}
 
 
-def demand_panel(frame: Frame, linked: Links, side: str, row: int, title: str) -> Spec:
+def demand_panel(
+    frame: Frame, linked: Links, side: str, row: int, title: str, *, labels: bool = False
+) -> Spec:
     """Demand of an app as a line; what is served, unmet and held idle as areas."""
     data = f"{side}_demand_{row}"
-    x = field("x", scale=linked.time_scale(), axis=gantt.time_axis(frame, title=False, labels=False))
+    x = field("x", scale=linked.time_scale(), axis=gantt.time_axis(frame, title=labels, labels=labels))
     line = {"type": "line", "style": "gp-demand", "interpolate": "step-after", "clip": True}
     says = (
         "{'time': datum.time, 'GPUs wanted': datum.demand, 'held': datum.held, 'served': datum.served, "

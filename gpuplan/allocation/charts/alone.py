@@ -1,0 +1,226 @@
+"""Charts that stand alone: Altair charts with their data inside, for notebooks, pages and files."""
+
+import base64
+import copy
+from typing import TYPE_CHECKING, Any, Literal
+
+import altair as alt
+
+from gpuplan import gantt as drawing
+from gpuplan import theme
+from gpuplan.allocation.charts import data, figures, panels, words
+from gpuplan.allocation.charts.dashboard import (
+    SCHEMA,
+    USAGE_TITLE,
+    Layout,
+    column_width,
+    dashboard_data,
+    dashboard_spec,
+)
+from gpuplan.allocation.charts.dashboard import headline as _headline
+from gpuplan.allocation.charts.data import SIDES
+from gpuplan.gantt import Columns, Links, Spec
+
+if TYPE_CHECKING:
+    from gpuplan.allocation.plan import Comparison, Plan
+
+
+class OfflineChart(alt.Chart):
+    """Altair chart around a finished spec: `to_dict`, `to_json`, `to_html(inline=True)`, `save` and `show` work.
+
+    A notebook shows it as a picture, with the numbers in words beside it, because Altair's own way of showing
+    a chart loads Vega from an outside address. Title, background and the like can be changed with `properties`; a
+    layer cannot be added. (Taking a spec of this size apart into Altair's classes lasts seconds.)
+    """
+
+    def __init__(self, spec: Spec | None = None, **properties: Any) -> None:
+        super().__init__(**properties)
+        object.__setattr__(self, "_spec", spec or {})
+
+    def copy(self, deep: bool | Any = True, ignore: list[str] | None = None) -> "OfflineChart":
+        """Copy around the same spec."""
+        return OfflineChart(self._spec, **self._kwds)
+
+    def to_dict(
+        self,
+        validate: bool = True,
+        *,
+        format: Literal["vega-lite", "vega"] = "vega-lite",
+        ignore: list[str] | None = None,
+        context: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The spec as a Vega-Lite dict (or compiled to Vega), data inside."""
+        changed = {name: self._kwds.get(name, alt.Undefined) for name in _CHANGEABLE}
+        changed = {
+            name: value.to_dict() if hasattr(value, "to_dict") else value
+            for name, value in changed.items()
+            if value is not alt.Undefined
+        }
+        whole: dict[str, Any] = copy.deepcopy(self._spec) | changed
+        if format == "vega-lite":
+            return whole
+        import vl_convert
+
+        compiled: dict[str, Any] = vl_convert.vegalite_to_vega(whole)
+        return compiled
+
+    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
+        bundle: dict[str, Any] = {"text/plain": repr(self)}
+        try:
+            import vl_convert
+        except ImportError:
+            return bundle
+        for scale in (1.5, 1.0, 0.5):
+            picture = vl_convert.vegalite_to_png(self.to_dict(), scale=scale)
+            if len(picture) <= MAX_PICTURE:
+                break
+        bundle["image/png"] = base64.b64encode(picture).decode("ascii")
+        return bundle
+
+    def __repr__(self) -> str:
+        return f"Chart of {self._spec.get('description', 'nothing')}"
+
+    def _refuse(self, other: Any) -> Any:
+        raise TypeError("this chart is complete: save it, or draw several plans with gantt_pair or dashboard")
+
+    __add__ = __and__ = __or__ = _refuse
+
+
+#: Bytes of a picture in a notebook; a larger one is drawn with fewer pixels.
+MAX_PICTURE = 700_000
+
+_CHANGEABLE = ("title", "background", "padding", "description", "usermeta")
+
+
+def gantt(plan: "Plan", *, width: int = 720, mode: theme.Mode = "light") -> OfflineChart:
+    """Gantt of a plan: GPUs downwards, time to the right.
+
+    Parameters
+    ----------
+    plan
+        What is drawn.
+    width
+        Pixels of the drawing area.
+    mode
+        Colours for a ``"light"`` or a ``"dark"`` page.
+    """
+    frame = data.frame_of(plan.scenario, width)
+    linked = Links(("left_bars",))
+    sets = data.gantt_data(plan, frame, "left", _headline(plan.policy, plan))
+    sets["rows"] = drawing.row_columns(frame)
+    spec = drawing.spec(frame, linked, "left") | {"params": [*linked.params(), *theme.fill_params()]}
+    return _chart(spec, sets, mode, words.describe(plan))
+
+
+def gantt_pair(
+    left: "Plan", right: "Plan", *, width: int = 980, layout: Layout = "side", mode: theme.Mode = "light"
+) -> OfflineChart:
+    """Two Gantts of equal scale, and below each the GPUs in use, where a stretch of time can be dragged out.
+
+    A job under the pointer stands out on both sides, and a click on the legend leaves one kind.
+    """
+    frame = data.frame_of(left.scenario, column_width(width, layout))
+    linked = Links(tuple(f"{side}_bars" for side in SIDES), tuple(f"{side}_usage" for side in SIDES))
+    sets: dict[str, Columns] = {"rows": drawing.row_columns(frame)}
+    names = figures.labels([left.policy, right.policy])
+    for side, plan, name in zip(SIDES, (left, right), names, strict=True):
+        sets |= data.gantt_data(plan, frame, side, _headline(name, plan))
+        sets |= data.usage_data(plan, frame, side)
+    rows = [
+        [drawing.spec(frame, linked, side) for side in SIDES],
+        [panels.usage_panel(frame, side, USAGE_TITLE, height=50) for side in SIDES],
+    ]
+    spec = _grid(rows, layout) | {"params": [*linked.params(), *theme.fill_params()]}
+    return _chart(spec, sets, mode, words.describe(left, right))
+
+
+def demand_chart(*plans: "Plan", width: int = 980, mode: theme.Mode = "light") -> OfflineChart:
+    """Demand of each app with what was held and served: a row per app, a column per plan, equal scales."""
+    return _columns_of_panels(plans, width, mode, demand=True)
+
+
+def utilization_chart(*plans: "Plan", width: int = 980, mode: theme.Mode = "light") -> OfflineChart:
+    """GPUs in use per step by kind, reserved but idle, and free: a column per plan, equal scales."""
+    return _columns_of_panels(plans, width, mode, demand=False)
+
+
+def _columns_of_panels(
+    plans: tuple["Plan", ...], width: int, mode: theme.Mode, *, demand: bool
+) -> OfflineChart:
+    frame = data.frame_of(plans[0].scenario, max(160, width // len(plans) - 62))
+    unlinked = Links(())
+    tops = data.demand_tops(plans)
+    names = figures.labels([plan.policy for plan in plans])
+    sets: dict[str, Columns] = {}
+    columns: list[list[Spec]] = []
+    for number, (plan, name) in enumerate(zip(plans, names, strict=True)):
+        side = f"plan_{number}"
+        if not demand:
+            sets |= data.usage_data(plan, frame, side)
+            title = f"{name}: GPUs in use, from the bottom T, B, Q, R, idle"
+            columns.append([panels.usage_panel(frame, side, title, height=130)])
+            continue
+        sets |= data.demand_data(plan, frame, side, tops)
+        apps = data.app_rows(plan.scenario)
+        columns.append(
+            [
+                panels.demand_panel(
+                    frame, unlinked, side, row, f"{name}, {app}: {panels.DEMAND_WORDS}", labels=True
+                )
+                for row, (app, _) in enumerate(apps)
+            ]
+        )
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    spec = _grid(rows, "side") | {"params": theme.fill_params()}
+    return _chart(spec, sets, mode, words.describe(*plans))
+
+
+def comparison_chart(
+    comparison: "Comparison", *, width: int = 980, mode: theme.Mode = "light"
+) -> OfflineChart:
+    """Utilization, served demand, value, penalty and objective, with the change against the first policy.
+
+    A thin line marks the bound: no legal plan has a larger objective.
+    """
+    plans = list(comparison.plans.values())
+    names = list(comparison.plans)
+    sets = figures.comparison_data(names, [plan.figures for plan in plans])
+    each = width // 2 - 20
+    spec = _grid(
+        [[panels.comparison_panel(each, name, len(plans)) for name in ("shares", "amounts")]], "side"
+    )
+    return _chart(spec, sets, mode, words.describe(*plans))
+
+
+def dashboard(
+    left: "Plan", right: "Plan", *, width: int = 980, layout: Layout = "side", mode: theme.Mode = "light"
+) -> OfflineChart:
+    """Everything about two plans in one linked chart, as the live page shows it."""
+    spec = dashboard_spec(left.scenario, width=width, layout=layout)
+    sets = dashboard_data(left, right, width=width, layout=layout)
+    return _chart(spec, sets, mode, words.describe(left, right))
+
+
+def to_html(chart: alt.TopLevelMixin, *tables: str) -> str:
+    """A page that draws a chart without a network, followed by tables (see `table`)."""
+    page: str = chart.to_html(inline=True)
+    return page.replace("</body>", "\n".join([*tables, "</body>"])) if tables else page
+
+
+def _grid(rows: list[list[Spec]], layout: Layout) -> Spec:
+    """Rows of views as a grid, or below each other column by column."""
+    beside = layout == "side"
+    cells = [cell for row in rows for cell in row]
+    if not beside:
+        cells = [row[place] for place in range(len(rows[0])) for row in rows]
+    return {
+        "concat": cells,
+        "columns": len(rows[0]) if beside else 1,
+        "spacing": {"row": 12, "column": 22},
+        "resolve": {"scale": {"fill": "shared"}},
+    }
+
+
+def _chart(spec: Spec, sets: dict[str, Columns], mode: theme.Mode, description: str) -> OfflineChart:
+    head = {"$schema": SCHEMA, "description": description}
+    return OfflineChart(drawing.inline(head | spec, sets, mode))
