@@ -60,3 +60,11 @@ def test_public_names_are_the_objects_of_their_homes() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'gpuplan' has no attribute 'plann'"):
         gpuplan.plann  # noqa: B018 # the access itself is what fails
+
+
+def test_explore_is_the_door_to_the_explorer() -> None:
+    from gpuplan_widgets import AllocationExplorer
+
+    explorer = gpuplan.explore("two-apps")
+    assert type(explorer) is AllocationExplorer
+    assert explorer.scenario == gpuplan.load("two-apps")

@@ -37,9 +37,12 @@ def test_every_scenario_survives_its_file_its_mapping_and_no_change(scenario: Al
     assert scenario.replace({}) == scenario
 
 
+VALIDATOR = jsonschema.Draft202012Validator(json_schema())
+
+
 @given(scenarios(max_gpus=8, max_steps=6, max_jobs=4, max_apps=2))
 def test_every_written_file_is_valid_by_the_json_schema(scenario: AllocationScenario) -> None:
-    jsonschema.validate(YAML(typ="safe", pure=True).load(io.StringIO(scenario.to_yaml())), json_schema())
+    VALIDATOR.validate(YAML(typ="safe", pure=True).load(io.StringIO(scenario.to_yaml())))
 
 
 def test_values_that_equal_their_default_are_left_out() -> None:
@@ -142,9 +145,8 @@ def test_the_json_schema_describes_every_field() -> None:
 def test_shipped_files_are_valid_by_the_json_schema(scenario: Any) -> None:
     data = YAML(typ="safe", pure=True).load(scenario.path)
     data["horizon"]["start"] = str(data["horizon"]["start"])  # YAML's own rules make a date of it
-    validator = jsonschema.Draft202012Validator(json_schema())
     data["horizon"]["start"] = data["horizon"]["start"].replace(" ", "T")[:16]
-    assert [error.message for error in validator.iter_errors(data)] == []
+    assert [error.message for error in VALIDATOR.iter_errors(data)] == []
 
 
 @pytest.mark.parametrize(

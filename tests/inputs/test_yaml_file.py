@@ -97,7 +97,7 @@ BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
         ("&a [*a]", "must not hold itself"),
         ("a: &a {b: *a}", "must not hold itself"),
         ("a: *b", "there is no &b"),
-        (BOMB, "must not hold more than 1,000,000 values"),
+        (BOMB, "must not hold more than 250,000 keys and values"),
         ("a: \x00", "line 1: must be text, but holds the control character U+0000"),
         ("a: 1\nb: \x1b[2J", "line 2: must be text, but holds the control character U+001B"),
         ('a: "\\UFFFFFFFF"', "must be YAML"),
@@ -113,6 +113,14 @@ def test_what_is_no_plain_document_is_refused_in_a_sentence(text: str, sentence:
         parse_yaml(text, "f.yaml")
     assert str(caught.value).startswith("f.yaml: 1 mistake\n")
     assert sentence in str(caught.value)
+
+
+def test_values_are_counted_with_aliases_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpuplan.inputs.yaml_file.MOST_VALUES", 9)
+    nine = "a: &a [1, 2]\nb: *a\nc: {d: 3}"  # a 1 2, b and [1 2] once more (3), c d 3: 3 + 4 + 3
+    with pytest.raises(InputError, match=r"line 3: must not hold more than 9 keys and values"):
+        parse_yaml(nine)
+    assert parse_yaml(nine.replace("c: {d: 3}", "c: 3")).data["c"] == "3"
 
 
 def test_the_deepest_nesting_allowed_is_read() -> None:
@@ -151,7 +159,7 @@ def test_a_file_of_100_mb_is_refused_at_once(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(100_000_000)  # sparse: says its size without filling the disk
     begin = time.perf_counter()
-    with pytest.raises(InputError, match=r"must not be larger than 4 MB, but has 100\.0 MB"):
+    with pytest.raises(InputError, match=r"must not be larger than 2 MB, but has 100\.0 MB"):
         read_yaml(path)
     assert time.perf_counter() - begin < 1
 
