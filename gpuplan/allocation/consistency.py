@@ -46,13 +46,13 @@ def conflicts(scenario: AllocationScenario, cluster: bool = True, horizon: bool 
 def _names(scenario: AllocationScenario) -> Iterator[Conflict]:
     """Names are unique over apps and jobs together."""
     first: dict[str, str] = {}
-    for section, rows in (("realtime", scenario.realtime), ("batch", scenario.batch)):
-        for index, row in enumerate(rows):
-            if row.name in first:
-                rule = f"must be unique, but {first[row.name]} has the same name"
-                yield (section, index, "name"), rule, row.name
-            elif row.name:
-                first[row.name] = f"{section}.{index}"
+    rows = [("realtime", index, app.name) for index, app in enumerate(scenario.realtime)]
+    rows += [("batch", index, job.name) for index, job in enumerate(scenario.batch)]
+    for section, index, name in rows:
+        if name in first:
+            yield (section, index, "name"), f"must be unique, but {first[name]} has the same name", name
+        else:
+            first[name] = f"{section}.{index}"
 
 
 def _demand_lengths(scenario: AllocationScenario) -> Iterator[Conflict]:

@@ -55,13 +55,13 @@ class ClusterFile(Strict):
 
     gpus: Annotated[int, Whole(1, MOST_GPUS)] = Field(description="Number of GPUs.")
     gpus_per_node: Annotated[int | None, Whole(1, MOST_GPUS, optional=True)] = Field(
-        None, description="GPUs of a node; the last node may be smaller. null: all GPUs on one node."
+        default=None, description="GPUs of a node; the last node may be smaller. null: all GPUs on one node."
     )
     unavailable: Annotated[GpuNumbers, BeforeValidator(as_list_or_empty)] = Field(
-        (), description="Numbers (from 0) of the GPUs that nobody may use."
+        default=(), description="Numbers (from 0) of the GPUs that nobody may use."
     )
     price_per_gpu_hour: Annotated[float | None, Real(0, 1e6, optional=True)] = Field(
-        None, description="Price of one GPU for one hour, in any currency; adds cost figures."
+        default=None, description="Price of one GPU for one hour, in any currency; adds cost figures."
     )
 
     def build(self) -> Cluster:
@@ -73,12 +73,12 @@ class ClusterFile(Strict):
 class HorizonFile(Strict):
     """The time that is planned, cut into equal steps."""
 
-    steps: Annotated[int, Whole(1, MOST_STEPS)] = Field(24, description="Number of steps.")
+    steps: Annotated[int, Whole(1, MOST_STEPS)] = Field(default=24, description="Number of steps.")
     step_hours: Annotated[float, Hours(1, 168, whole_seconds=True)] = Field(
-        1.0, description="Length of a step in hours, or text with a unit (30min); whole seconds."
+        default=1.0, description="Length of a step in hours, or text with a unit (30min); whole seconds."
     )
     start: Annotated[str | None, Moment(optional=True)] = Field(
-        None, description="Date and hour of step 0, local time; labels the axis only."
+        default=None, description="Date and hour of step 0, local time; labels the axis only."
     )
 
     def build(self) -> Horizon:
@@ -90,11 +90,12 @@ class ObjectiveFile(Strict):
     """Value of batch work minus the penalty of unmet demand."""
 
     shortfall_penalty: Annotated[float, Real(0, 1_000_000, decimals=6)] = Field(
-        8.0,
+        default=8.0,
         description="Cost of a GPU-step of unmet demand, in GPU-steps of batch work of the same priority.",
     )
     half_life_hours: Annotated[float | None, Hours(1, MOST_HOURS, optional=True)] = Field(
-        24.0, description="Hours after which batch work is worth half, or text with a unit; null: no decay."
+        default=24.0,
+        description="Hours after which batch work is worth half, or text with a unit; null: no decay.",
     )
 
     def build(self) -> Objective:
@@ -106,10 +107,10 @@ class RulesFile(Strict):
     """What a legal plan must respect beyond the laws of the grid."""
 
     must_finish: Annotated[bool, Flag()] = Field(
-        True, description="A job starts only if it also ends inside the horizon."
+        default=True, description="A job starts only if it also ends inside the horizon."
     )
     within_node: Annotated[bool, Flag()] = Field(
-        False,
+        default=False,
         description="A block up to the size of a node lies on one node; a larger one takes whole nodes.",
     )
 
@@ -154,17 +155,21 @@ class RealtimeFile(Strict):
         description="GPUs wanted in each step (one number per step), or a shape of the day."
     )
     max_swap: Annotated[int | None, Whole(0, MOST_GPUS, optional=True)] = Field(
-        None, description="Most GPUs acquired, and most released, from one step to the next; null: no cap."
+        default=None,
+        description="Most GPUs acquired, and most released, from one step to the next; null: no cap.",
     )
-    min_gpus: Annotated[int, Whole(0, MOST_GPUS)] = Field(0, description="GPUs held at least, in every step.")
+    min_gpus: Annotated[int, Whole(0, MOST_GPUS)] = Field(
+        default=0, description="GPUs held at least, in every step."
+    )
     max_gpus: Annotated[int | None, Whole(0, MOST_GPUS, optional=True)] = Field(
-        None, description="GPUs held at most, in every step; null: all."
+        default=None, description="GPUs held at most, in every step; null: all."
     )
     held: Annotated[GpuNumbers | None, BeforeValidator(as_list_or_none)] = Field(
-        None, description="Numbers of the GPUs held before step 0; null: unknown, the cap counts from step 1."
+        default=None,
+        description="Numbers of the GPUs held before step 0; null: unknown, the cap counts from step 1.",
     )
     swap_budget: Annotated[int | None, Whole(0, MOST_GPUS * MOST_STEPS, optional=True)] = Field(
-        None, description="Most GPUs acquired over the whole horizon; null: no budget."
+        default=None, description="Most GPUs acquired over the whole horizon; null: no budget."
     )
 
     def build(self, horizon: Horizon) -> RealtimeApp:
@@ -199,13 +204,13 @@ class BatchFile(Strict):
     )
     priority: Priority = Field(description="More than 0, at most three decimals; larger is more important.")
     earliest_hour: Annotated[float, Hours(0, MOST_HOURS)] = Field(
-        0.0, description="Hour from the start of the horizon before which the job may not start."
+        default=0.0, description="Hour from the start of the horizon before which the job may not start."
     )
     running_on: Annotated[int | None, Whole(0, MOST_GPUS - 1, optional=True)] = Field(
-        None, description="First GPU of the block on which the job runs already; null: it waits."
+        default=None, description="First GPU of the block on which the job runs already; null: it waits."
     )
     deadline_hour: Annotated[float | None, Hours(0, MOST_HOURS, optional=True)] = Field(
-        None, description="Hour from the start by which it should end; lateness is reported only."
+        default=None, description="Hour from the start by which it should end; lateness is reported only."
     )
 
     def build(self) -> BatchJob:
@@ -231,7 +236,9 @@ class ScenarioFile(Strict):
 
     kind: Annotated[str, Choice(("allocation",))] = Field(description="Which question the scenario asks.")
     name: Name = Field(description="Name of the scenario.")
-    about: Annotated[str, Text(0, 4000, lines=True)] = Field("", description="One paragraph for people.")
+    about: Annotated[str, Text(0, 4000, lines=True)] = Field(
+        default="", description="One paragraph for people."
+    )
     cluster: Annotated[ClusterFile, BeforeValidator(as_mapping)] = Field(description="The GPUs.")
     horizon: Annotated[HorizonFile, BeforeValidator(as_section)] = Field(
         default_factory=HorizonFile, description="The time that is planned."
@@ -243,10 +250,10 @@ class ScenarioFile(Strict):
         default_factory=RulesFile, description="What is legal."
     )
     realtime: Annotated[AppRows, BeforeValidator(as_list_or_empty), Field(max_length=1_000)] = Field(
-        (), description="Real-time apps."
+        default=(), description="Real-time apps."
     )
     batch: Annotated[JobRows, BeforeValidator(as_list_or_empty), Field(max_length=100_000)] = Field(
-        (), description="Batch jobs, in order of arrival."
+        default=(), description="Batch jobs, in order of arrival."
     )
 
     def build(self) -> AllocationScenario:
