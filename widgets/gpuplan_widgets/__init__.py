@@ -1,1 +1,29 @@
-"""Explorers for notebooks: controls that choose, charts that show, nothing that computes."""
+"""Explorers for notebooks: controls that choose, charts that show, nothing that computes.
+
+The names below are loaded when they are first used.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpuplan_widgets.curve_editor import CurveEditor
+    from gpuplan_widgets.explorer import AllocationExplorer
+    from gpuplan_widgets.job_table import JobTable
+    from gpuplan_widgets.live_chart import LiveChart
+
+_HOMES = {
+    "AllocationExplorer": "explorer",
+    "CurveEditor": "curve_editor",
+    "JobTable": "job_table",
+    "LiveChart": "live_chart",
+}
+
+__all__ = ["AllocationExplorer", "CurveEditor", "JobTable", "LiveChart"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -57,9 +57,7 @@ class ActionBar(anywidget.AnyWidget):
     """
 
     _esm = (STATIC / "action_bar.js").read_text(encoding="utf-8")
-    _css = "".join(
-        (STATIC / name).read_text(encoding="utf-8") for name in ("live_chart.css", "explorer.css")
-    )
+    _css = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("live_chart.css", "explorer.css"))
 
     buttons = t.List(t.Dict()).tag(sync=True)
     band = t.List(t.Float(), default_value=[25.0, 50.0]).tag(sync=True)

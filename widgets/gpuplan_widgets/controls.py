@@ -1,13 +1,14 @@
 """The controls of the allocation explorer: ipywidgets with units in their labels, and a place for messages."""
 
-import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import ipywidgets as W
+
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies import POLICIES
+from gpuplan_widgets import messages
 
 #: Dharma-AI's choice of the penalty factor, marked on the slider.
 BAND = (5.0, 10.0)
@@ -55,54 +56,59 @@ def make(shipped: Sequence[str]) -> Controls:
     slider = {"continuous_update": True, "style": _DESCRIPTION, "layout": W.Layout(width="410px")}
     choice = {"style": _DESCRIPTION, "layout": W.Layout(width="350px")}
     policies = list(POLICIES)
+    shipped_options = [("the scenario given", ""), *((name, name) for name in shipped)]
     controls = Controls(
-        preset=W.Dropdown(options=[("the scenario given", ""), *((name, name) for name in shipped)],
-                          value="", description="Scenario", tooltip="Start again from a shipped scenario", **choice),
-        left=W.Dropdown(options=policies, description="Left policy", tooltip="Policy on the left side", **choice),
-        right=W.Dropdown(options=policies, description="Right policy", tooltip="Policy on the right side", **choice),
-        gpus=W.IntSlider(1, 1, 64, description="Cluster size (GPUs)", tooltip="Number of GPUs of the cluster", **slider),
-        node=W.Dropdown(options=[("all on one node", NONE)], description="GPUs per node",
-                        tooltip="GPUs of a server; the last one may be smaller", **choice),
-        within_node=W.Checkbox(False, description="blocks stay within nodes", indent=False,
-                               tooltip="A block of up to one node does not straddle nodes, a larger one takes whole nodes"),
-        penalty=W.FloatSlider(8.0, min=0.0, max=PENALTY_MAX, step=0.25, readout_format=".2f",
-                              description="Penalty (× priority)",
-                              tooltip="What a GPU-step of unmet demand costs, as a multiple of what a GPU-step of batch "
-                                      "work of equal priority earns", **slider),
-        half_life=W.SelectionSlider(options=[("none", NONE)], description="Half-life of value (h)",
-                                    tooltip="Hours after which a GPU-hour of batch work is worth half; none: no decay",
-                                    **slider),
-        swap_app=W.Dropdown(options=[("all apps", -1)], description="Swap cap for",
-                            tooltip="Which real-time app the swap cap is for", **choice),
-        swap=W.SelectionSlider(options=[("no cap", NONE)], description="Swap cap (GPUs/step)",
-                               tooltip="GPUs that an app may acquire, and may release, per step", **slider),
+        preset=W.Dropdown(options=shipped_options, value="", description="Scenario", **choice),
+        left=W.Dropdown(options=policies, description="Left policy", **choice),
+        right=W.Dropdown(options=policies, description="Right policy", **choice),
+        gpus=W.IntSlider(1, 1, 64, description="Cluster size (GPUs)", **slider),
+        node=W.Dropdown(options=[("all on one node", NONE)], description="GPUs per node", **choice),
+        within_node=W.Checkbox(False, description="blocks stay within nodes", indent=False),
+        penalty=W.FloatSlider(
+            8.0,
+            min=0.0,
+            max=PENALTY_MAX,
+            step=0.25,
+            readout_format=".2f",
+            description="Penalty (× priority)",
+            **slider,
+        ),
+        half_life=W.SelectionSlider(options=[("none", NONE)], description="Half-life of value (h)", **slider),
+        swap_app=W.Dropdown(options=[("all apps", -1)], description="Swap cap for", **choice),
+        swap=W.SelectionSlider(options=[("no cap", NONE)], description="Swap cap (GPUs/step)", **slider),
     )
     for name, widget in controls.named().items():
         widget.add_class(f"gp-{_CLASSES.get(name, name)}")
-        controls.messages[name] = _message(name)
+        widget.tooltip = _TIPS[name]
+        controls.messages[name] = messages.place(f"gp-message-{_CLASSES.get(name, name)}")
     for name in ("curve", "jobs"):
-        controls.messages[name] = _message(name)
+        controls.messages[name] = messages.place(f"gp-message-{_CLASSES.get(name, name)}")
     return controls
 
 
 _CLASSES = {
-    "gpus": "cluster-size", "node": "gpus-per-node", "within_node": "within-node", "half_life": "half-life",
-    "left": "policy-left", "right": "policy-right", "swap_app": "swap-app", "swap": "swap-cap",
+    "gpus": "cluster-size",
+    "node": "gpus-per-node",
+    "within_node": "within-node",
+    "half_life": "half-life",
+    "left": "policy-left",
+    "right": "policy-right",
+    "swap_app": "swap-app",
+    "swap": "swap-cap",
 }
 
-
-def _message(name: str) -> Any:
-    widget = W.HTML("")
-    widget.add_class("gp-message")
-    widget.add_class(f"gp-message-{_CLASSES.get(name, name)}")
-    return widget
-
-
-def say(widget: Any, sentence: str) -> None:
-    """Show a sentence in a message's place; names in it stay text."""
-    text = f'<span role="alert">{html.escape(sentence)}</span>' if sentence else ""
-    if widget.value != text:
-        widget.value = text
+_TIPS = {
+    "preset": "Start again from a shipped scenario",
+    "left": "Policy on the left side",
+    "right": "Policy on the right side",
+    "gpus": "Number of GPUs of the cluster",
+    "node": "GPUs of a server; the last one may be smaller",
+    "within_node": "A block of up to one node does not straddle nodes, a larger one takes whole nodes",
+    "penalty": "Cost of a GPU-step of unmet demand, in GPU-steps of batch work of equal priority",
+    "half_life": "Hours after which a GPU-hour of batch work is worth half; none: no decay",
+    "swap_app": "Which real-time app the swap cap is for",
+    "swap": "GPUs that an app may acquire, and may release, per step",
+}
 
 
 def layout(controls: Controls) -> Any:
@@ -119,9 +125,15 @@ def layout(controls: Controls) -> Any:
     return box(
         "gp-controls",
         [
-            control("preset"), control("left"), control("right"),
-            control("penalty", hint=band), control("gpus"), control("half_life"), control("swap"),
-            control("swap_app"), control("node", "within_node"),
+            control("preset"),
+            control("left"),
+            control("right"),
+            control("penalty", hint=band),
+            control("gpus"),
+            control("half_life"),
+            control("swap"),
+            control("swap_app"),
+            control("node", "within_node"),
         ],
     )
 
@@ -142,14 +154,18 @@ def settle(controls: Controls, scenario: AllocationScenario) -> None:
     controls.gpus.max = max(64, 2 * gpus, gpus if gpus > 8192 else 0)
     controls.gpus.value = gpus
     node = scenario.cluster.gpus_per_node
-    _choose(controls.node, [("all on one node", NONE), *_numbers({*_NODES, *_given(node)}, "")], NONE if node is None else node)
+    nodes = [("all on one node", NONE), *_numbers({*_NODES, *_given(node)}, "")]
+    _choose(controls.node, nodes, NONE if node is None else node)
     controls.within_node.value = scenario.rules.within_node
     penalty = scenario.objective.shortfall_penalty
     controls.penalty.max = max(PENALTY_MAX, penalty)
     controls.penalty.value = penalty
     half_life = scenario.objective.half_life_hours
-    _choose(controls.half_life, [*_numbers({*_HALF_LIVES, *_given(half_life)}, " h"), ("none", NONE)],
-            NONE if half_life is None else half_life)
+    _choose(
+        controls.half_life,
+        [*_numbers({*_HALF_LIVES, *_given(half_life)}, " h"), ("none", NONE)],
+        NONE if half_life is None else half_life,
+    )
     caps = [app.max_swap for app in scenario.realtime]
     names: Options = [("all apps", -1), *((short(app.name), i) for i, app in enumerate(scenario.realtime))]
     _choose(controls.swap_app, names, -1 if len(set(caps)) <= 1 else 0)

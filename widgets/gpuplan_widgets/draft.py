@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplan.allocation.model import AllocationScenario
-
 from gpuplan_widgets.controls import Controls, meant
 from gpuplan_widgets.job_table import FIELDS
 
@@ -35,7 +34,10 @@ def changes_of(
         "cluster.gpus": (cluster.gpus, gpus),
         "cluster.gpus_per_node": (cluster.gpus_per_node, meant(controls.node.value)),
         # A smaller cluster does not have the GPUs at the end of the line, unavailable ones included.
-        "cluster.unavailable": (list(cluster.unavailable), [gpu for gpu in cluster.unavailable if gpu < gpus]),
+        "cluster.unavailable": (
+            list(cluster.unavailable),
+            [gpu for gpu in cluster.unavailable if gpu < gpus],
+        ),
         "rules.within_node": (base.rules.within_node, controls.within_node.value),
         "objective.shortfall_penalty": (goal.shortfall_penalty, controls.penalty.value),
         "objective.half_life_hours": (goal.half_life_hours, meant(controls.half_life.value)),

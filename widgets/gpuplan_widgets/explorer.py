@@ -9,30 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import ipywidgets as W
-from gpuplan.allocation.charts import dashboard_data, dashboard_spec
+
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.plan import Plan, plan
-from gpuplan.allocation.policies import POLICIES
-from gpuplan.inputs.errors import InputError, Mistake, shorten
+from gpuplan.inputs.errors import InputError, shorten
 from gpuplan.loading import load, shipped
-from gpuplan.text import to_csv
-
 from gpuplan_widgets import controls as c
-from gpuplan_widgets import reproduce, sentences
+from gpuplan_widgets import messages, reproduce, sentences
 from gpuplan_widgets.action_bar import Action, ActionBar, Copied, Said, Saved
 from gpuplan_widgets.curve_editor import CurveEditor
 from gpuplan_widgets.draft import changes_of, jobs_of, place_of
 from gpuplan_widgets.job_table import JobTable
 from gpuplan_widgets.latest import Latest
-from gpuplan_widgets.live_chart import ROOM, LiveChart
+from gpuplan_widgets.picture import SIDES, Picture
 
 #: Work that takes longer than this (seconds) is handed to a thread, and the page says so.
 SLOW_S = 0.15
-
-#: Below this width (pixels) the two sides stand below each other.
-SIDE_BY_SIDE = 760
-
-_WIDEST = 1500
 
 # JupyterLab with ipykernel 7 runs callbacks beside the cell that runs: one plan at a time, in all explorers.
 _PLANNING = threading.Lock()
@@ -87,17 +79,19 @@ class AllocationExplorer(W.VBox):
         self._slow = False
         self._asked = self._published = 0
         self._cause = "preset"
-        self._specs: dict[Any, dict[str, Any]] = {}
+        self._caps: list[int | None] = []
+        self._loaded_jobs: list[dict[str, Any]] = []
         self._scenario = self._given
         self._plans = {side: plan(self._given, name) for side, name in zip(SIDES, policies, strict=True)}
         self._policies = policies
-        self._picture = picture
+        self._with_picture = picture
         self._worker = Latest(self._run)
         self._build()
         super().__init__(self._parts())
         self.add_class("gp-explorer")
         with self._silently():
             self.controls.left.value, self.controls.right.value = policies
+            self.controls.preset.value = self._shipped_name()
             self._settle()
         self._publish(self._given, self._plans)
         self._listen()
@@ -117,7 +111,7 @@ class AllocationExplorer(W.VBox):
     @property
     def message(self) -> str:
         """The sentence that a control shows at present, as text; empty while all is well."""
-        shown = (html.unescape(_untagged(widget.value)) for widget in self.controls.messages.values())
+        shown = (messages.said(widget) for widget in self.controls.messages.values())
         return next((text for text in shown if text), "")
 
     def wait(self, timeout: float = 30.0) -> bool:
@@ -132,7 +126,10 @@ class AllocationExplorer(W.VBox):
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is None:
             return None
-        return {**bundle, **(self.chart.stand_in() if self._picture else {"text/html": self._figures_page()})}
+        return {
+            **bundle,
+            **(self.chart.stand_in() if self._with_picture else {"text/html": self._figures_page()}),
+        }
 
     def _figures_page(self) -> str:
         """What a page without a kernel shows: the change in words, and all figures."""
@@ -149,47 +146,52 @@ class AllocationExplorer(W.VBox):
         self.controls = c.make([one.name for one in shipped() if one.kind == "allocation"])
         self.curve = CurveEditor()
         self.table = JobTable()
-        left, right = (self._plans[side] for side in SIDES)
-        self._key = self._frame_key(self._given, ROOM)
-        self.chart = LiveChart(
-            self._spec(self._given, self._key),
-            dashboard_data(left, right, **_size(ROOM)),
-            label="Two allocation plans: GPUs over time, demand, use per step, and their comparison",
-            file_name=f"gpuplan-{self._given.name}",
-        )
-        self.chart.adapts = True
+        self._picture = Picture(self._plans)
+        self.chart = self._picture.chart
+        self.chart.file_name = f"gpuplan-{self._given.name}"
         self.summary = _html("gp-summary")
         self.figures = _html("gp-figures-table")
+        self.fold = W.Accordion([self.figures], titles=("All figures",), selected_index=None)
+        self.fold.add_class("gp-all-figures")
         self.why = W.Dropdown(
-            options=[("choose a job", -1)], description="Why does", style={"description_width": "150px"},
-            tooltip="A job whose start (or absence) is explained on both sides", layout=W.Layout(width="410px"),
+            options=[("choose a job", -1)],
+            description="Why does",
+            style={"description_width": "150px"},
+            tooltip="A job whose start (or absence) is explained on both sides",
+            layout=W.Layout(width="410px"),
         )
         self.why.add_class("gp-why")
         self.why_text = _html("gp-why-text")
+        yaml, code = "The scenario file of what is on screen", "Three lines of Python that make this again"
+        jobs, figures = "Save the jobs of both plans as a table", "Save the figures of both plans as a table"
         self.actions = ActionBar(
             [
-                Action("copy-yaml", "Copy scenario (YAML)", "Copy the scenario file of what is on screen", self._yaml),
-                Action("copy-python", "Copy Python", "Copy three lines of Python that make this again", self._python),
-                Action("save-jobs", "Jobs as CSV", "Save the jobs of both plans as a table", self._jobs),
-                Action("save-figures", "Figures as CSV", "Save the figures of both plans as a table", self._figures),
+                Action("copy-yaml", "Copy scenario (YAML)", yaml, self._yaml),
+                Action("copy-python", "Copy Python", code, self._python),
+                Action("save-jobs", "Jobs as CSV", jobs, self._jobs),
+                Action("save-figures", "Figures as CSV", figures, self._figures),
                 Action("reset", "Reset", "Back to the scenario as it was loaded", self._reset),
             ]
         )
 
     def _parts(self) -> list[Any]:
-        fold = W.Accordion([self.figures], titles=("All figures",), selected_index=None)
-        fold.add_class("gp-all-figures")
-        messages = self.controls.messages
+        places = self.controls.messages
         editors = c.box(
             "gp-editors",
             [
-                c.box("gp-editor-curve", [self.curve, messages["curve"]]),
-                c.box("gp-editor-jobs", [self.table, messages["jobs"]]),
+                c.box("gp-editor-curve", [self.curve, places["curve"]]),
+                c.box("gp-editor-jobs", [self.table, places["jobs"]]),
             ],
         )
         return [
-            c.layout(self.controls), self.summary, self.chart, editors,
-            self.why, self.why_text, fold, self.actions,
+            c.layout(self.controls),
+            self.summary,
+            self.chart,
+            editors,
+            self.why,
+            self.why_text,
+            self.fold,
+            self.actions,
         ]
 
     def _listen(self) -> None:
@@ -199,6 +201,7 @@ class AllocationExplorer(W.VBox):
         self.curve.observe(lambda _change: self._moved("curve"), "curves")
         self.table.observe(lambda _change: self._moved("jobs"), "edits")
         self.why.observe(lambda _change: self._explain(), "value")
+        self.fold.observe(lambda _change: self._tell_figures(), "selected_index")
         self.chart.observe(lambda _change: self._fit(), "room")
 
     # ------------------------------------------------------------------ a control moves
@@ -218,15 +221,15 @@ class AllocationExplorer(W.VBox):
         with self._state:
             if self._quiet:
                 return
+            if name == "swap_app":  # another app's cap comes into view; nothing changes
+                with self._silently():
+                    c.show_cap(self.controls, self._caps)
+                return
             self._cause = name
             self._asked += 1
             try:
                 if name == "preset":
                     self._start_from(self._chosen())
-                elif name == "swap_app":
-                    with self._silently():
-                        c.show_cap(self.controls, self._caps)
-                    return
                 elif name == "swap":
                     self._set_cap()
             except Exception as error:
@@ -304,17 +307,13 @@ class AllocationExplorer(W.VBox):
     # ------------------------------------------------------------------ showing
 
     def _publish(self, scenario: AllocationScenario, plans: dict[str, Plan]) -> None:
-        left, right = (plans[side] for side in SIDES)
-        key = self._frame_key(scenario, self.chart.room)
-        spec = self._spec(scenario, key) if key != self._key else None
-        self.chart.show(dashboard_data(left, right, **_size(self.chart.room)), spec=spec)
-        self._key = key
+        self._picture.show(plans)
         self._scenario, self._plans = scenario, plans
-        _set(self.summary, sentences.summary_html(left, right, self._remarks()))
+        _set(self.summary, sentences.summary_html(plans["left"], plans["right"], self._remarks()))
         self.summary.remove_class("gp-old")
-        _set(self.figures, sentences.figures_html(left, right))
+        self._tell_figures()
         for message in self.controls.messages.values():
-            c.say(message, "")
+            messages.say(message, "")
         self.table.show_mistakes([])
         with self._silently():
             self._offer_jobs()
@@ -323,23 +322,36 @@ class AllocationExplorer(W.VBox):
                 self.curve.vmax = top
         self._explain()
 
+    def _tell_figures(self) -> None:
+        """Write the table of figures; a folded one waits until it is opened."""
+        if self.fold.selected_index is not None:
+            _set(self.figures, sentences.figures_html(*(self._plans[side] for side in SIDES)))
+
     def _remarks(self) -> list[str]:
         gone = [gpu for gpu in self._base.cluster.unavailable if gpu >= self._scenario.cluster.gpus]
         if not gone:
             return []
-        return [f"{len(gone)} GPUs that are marked unavailable are not part of a cluster of this size."]
+        which = "1 GPU that is" if len(gone) == 1 else f"{len(gone)} GPUs that are"
+        verb = "is" if len(gone) == 1 else "are"
+        return [f"{which} marked unavailable {verb} not part of a cluster of this size."]
 
     def _fail(self, cause: str, error: Exception) -> None:
         """Say what is wrong beside the control, and mark the picture as old."""
         mistakes = error.mistakes if isinstance(error, InputError) else ()
         told = [(place_of(mistake.path), mistake) for mistake in mistakes]
-        in_table = [(row, field, _rule(mistake)) for (part, row, field), mistake in told if part == "jobs"]
+        in_table = [
+            (row, field, messages.rule(mistake)) for (part, row, field), mistake in told if part == "jobs"
+        ]
         self.table.show_mistakes(in_table)
+        text = messages.sentence(error, self._names(), in_table=bool(in_table))
         for name, message in self.controls.messages.items():
-            c.say(message, _sentence(error, mistakes, bool(in_table)) if name == cause else "")
+            messages.say(message, text if name == cause else "")
         self.chart.old = True
         self.chart.busy = False
         self.summary.add_class("gp-old")
+
+    def _names(self) -> dict[str, list[str]]:
+        return {"batch": [job["name"] for job in self.table.jobs], "realtime": list(self.curve.names)}
 
     def _explain(self) -> None:
         """Say why the chosen job is where it is, on both sides."""
@@ -355,39 +367,29 @@ class AllocationExplorer(W.VBox):
         _set(self.why_text, "".join(f"<p>{html.escape(line)}</p>" for line in lines))
 
     def _offer_jobs(self) -> None:
-        names = [("choose a job", -1), *((c.short(job.name), j) for j, job in enumerate(self._scenario.batch))]
+        names = [
+            ("choose a job", -1),
+            *((c.short(job.name), j) for j, job in enumerate(self._scenario.batch)),
+        ]
         if list(self.why.options) != names:
             chosen = self.why.label
             self.why.options = names
             self.why.value = next((place for text, place in names if text == chosen), -1)
 
-    def _frame_key(self, scenario: AllocationScenario, room: int) -> tuple[Any, ...]:
-        """What the specification depends on; data that share it are patched into the picture on screen."""
-        names = tuple((app.name, max(app.demand, default=0) if len(scenario.realtime) > 3 else 0)
-                      for app in scenario.realtime)
-        return scenario.cluster.gpus, scenario.cluster.node_size, scenario.horizon, names, tuple(_size(room).items())
-
-    def _spec(self, scenario: AllocationScenario, key: tuple[Any, ...]) -> dict[str, Any]:
-        if key not in self._specs:
-            if len(self._specs) > 64:
-                self._specs.clear()
-            size = dict(key[-1])
-            self._specs[key] = dashboard_spec(scenario, **size)
-        return self._specs[key]
-
     def _fit(self) -> None:
         """Draw what is on screen for another width of the page."""
         with self._state:
-            key = self._frame_key(self._scenario, self.chart.room)
-            if key == self._key:
-                return
-            old = self.chart.old
-            left, right = (self._plans[side] for side in SIDES)
-            self.chart.show(dashboard_data(left, right, **_size(self.chart.room)), spec=self._spec(self._scenario, key))
-            self.chart.old = old
-            self._key = key
+            if not self._picture.fits(self._plans):
+                self._picture.show(self._plans, old=self.chart.old)
 
     # ------------------------------------------------------------------ presets, reset, what is handed out
+
+    def _shipped_name(self) -> str:
+        """Name of the shipped scenario that the given one is, if any."""
+        name = self._given.name
+        known = [value for _, value in self.controls.preset.options]
+        same = name in known and load(name).fingerprint == self._given.fingerprint
+        return name if same else ""
 
     def _chosen(self) -> AllocationScenario:
         name = self.controls.preset.value
@@ -402,8 +404,9 @@ class AllocationExplorer(W.VBox):
         """Set every control to what the loaded scenario says."""
         base = self._base
         with self._silently():
-            self._caps: list[int | None] = [app.max_swap for app in base.realtime]
+            self._caps = [app.max_swap for app in base.realtime]
             c.settle(self.controls, base)
+            self.actions.band = [100 * edge / self.controls.penalty.max for edge in c.BAND]
             demand = {app.name: app.demand for app in base.realtime}
             self.curve.show(demand, vmax=base.cluster.gpus, step_hours=base.horizon.step_hours)
             self.table.show(jobs_of(base), taken=demand)
@@ -429,29 +432,11 @@ class AllocationExplorer(W.VBox):
         return reproduce.python(self._scenario, names, shipped=chosen, changes=self.changes)
 
     def _jobs(self) -> Saved:
-        import pandas as pd
-
-        tables = [one.jobs_frame().assign(side=side, policy=one.policy) for side, one in self._plans.items()]
-        table = pd.concat(tables, ignore_index=True)
-        ordered = table[["side", "policy", *tables[0].columns.drop(["side", "policy"])]]
-        return Saved(to_csv(ordered), "gpuplan-jobs.csv", "The jobs of both plans are saved.")
+        return Saved(reproduce.jobs_csv(self._plans), "gpuplan-jobs.csv", "The jobs of both plans are saved.")
 
     def _figures(self) -> Saved:
-        from gpuplan.allocation.plan import Comparison
-
-        table = Comparison(self._plans).table.rename(columns={"policy": "side"})
-        table.insert(1, "policy", table["side"].map({side: one.policy for side, one in self._plans.items()}))
-        return Saved(to_csv(table), "gpuplan-figures.csv", "The figures of both plans are saved.")
-
-
-#: The two sides, as `AllocationExplorer.plans` names them.
-SIDES = ("left", "right")
-
-
-def _size(room: int) -> dict[str, Any]:
-    """Width and layout of the picture for a page of so many pixels."""
-    width = min(max(room - 20, 320), _WIDEST)
-    return {"width": width, "layout": "side" if width >= SIDE_BY_SIDE else "stacked"}
+        text = reproduce.figures_csv(self._plans)
+        return Saved(text, "gpuplan-figures.csv", "The figures of both plans are saved.")
 
 
 def _html(css: str) -> Any:
@@ -463,28 +448,3 @@ def _html(css: str) -> Any:
 def _set(widget: Any, value: str) -> None:
     if widget.value != value:
         widget.value = value
-
-
-def _untagged(text: str) -> str:
-    """Text of a message (its only tag is our own span)."""
-    return text.split(">", 1)[-1].rsplit("<", 1)[0] if text else ""
-
-
-def _rule(mistake: Mistake) -> str:
-    """A mistake without its path, for the cell that it is about."""
-    return str(Mistake("", mistake.rule, mistake.value))
-
-
-def _sentence(error: Exception, mistakes: tuple[Mistake, ...], in_table: bool) -> str:
-    """What is wrong and what the person sees meanwhile."""
-    if mistakes:
-        first = "; ".join(str(mistake) for mistake in mistakes[:3])
-        more = f"; and {len(mistakes) - 3} more" if len(mistakes) > 3 else ""
-        where = " (marked in the job table)" if in_table else ""
-        what = f"This cannot be planned: {first}{more}{where}."
-    else:
-        what = f"Planning failed: {shorten(f'{type(error).__name__}: {error}', 300)}."
-    return f"{what} The picture is old: it shows the last settings that could be planned."
-
-
-__all__ = ["POLICIES", "SIDES", "AllocationExplorer"]

@@ -5,12 +5,15 @@ from typing import Any
 
 import anywidget
 import traitlets as t
-from gpuplan.allocation.model import BATCH_KINDS
 
+from gpuplan.allocation.model import BATCH_KINDS
 from gpuplan_widgets.build_bundle import STATIC
 
 #: Fields of a job that the table edits.
 FIELDS = ("name", "kind", "gpus", "hours", "priority")
+
+#: Most rows that the page shows; further jobs stay as they are.
+MOST_ROWS = 300
 
 _NEW = {"kind": "training", "gpus": 1, "hours": 1, "priority": 1}
 
@@ -37,15 +40,18 @@ class JobTable(anywidget.AnyWidget):
 
     rows = t.List(t.Dict()).tag(sync=True)
     mistakes = t.List(t.Dict()).tag(sync=True)
-    kinds = t.List(t.Unicode(), default_value=list(BATCH_KINDS)).tag(sync=True)
+    kinds = t.List(trait=t.Unicode(), default_value=list[Any](BATCH_KINDS)).tag(sync=True)
     seen = t.Int(0).tag(sync=True)
+    hidden = t.Int(0).tag(sync=True)
     edits = t.Int(0)
 
     def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
         self._extras: dict[int, dict[str, Any]] = {}
         self._next_id = 0
         self._taken: frozenset[str] = frozenset()
-        super().__init__(rows=[self._row(job) for job in jobs])
+        self._rest: list[dict[str, Any]] = []
+        super().__init__()
+        self.show(list(jobs))
         self.on_msg(self._heard)
 
     @property
@@ -59,7 +65,7 @@ class JobTable(anywidget.AnyWidget):
                 **self._extras[row["id"]],
             }
             for row in self.rows
-        ]
+        ] + [dict(job) for job in self._rest]
 
     def show(self, jobs: Sequence[Mapping[str, Any]], taken: Iterable[str] = ()) -> None:
         """Show other jobs; rows that stay in their place keep their identity (and the focus).
@@ -72,11 +78,16 @@ class JobTable(anywidget.AnyWidget):
             Names that a new job must not get (those of the real-time apps).
         """
         self._taken = frozenset(taken)
-        ids = [row["id"] for row in self.rows[: len(jobs)]]
-        rows = [self._row(job, ids[place] if place < len(ids) else None) for place, job in enumerate(jobs)]
+        self._rest = [dict(job) for job in jobs[MOST_ROWS:]]
+        ids = [row["id"] for row in self.rows]
+        rows = [
+            self._row(job, ids[place] if place < len(ids) else None)
+            for place, job in enumerate(jobs[:MOST_ROWS])
+        ]
         with self.hold_sync():
             if rows != self.rows:
                 self.rows = rows
+            self.hidden = len(self._rest)
             self.show_mistakes([])
         self._forget()
 
@@ -106,7 +117,7 @@ class JobTable(anywidget.AnyWidget):
 
     def add(self) -> None:
         """Add a job of one GPU and one hour at the end."""
-        names = {row["name"] for row in self.rows} | self._taken
+        names = {job["name"] for job in self.jobs} | self._taken
         number = next(n for n in range(1, len(names) + 2) if f"new-job-{n}" not in names)
         self.rows = [*self.rows, self._row({"name": f"new-job-{number}", **_NEW})]
         self.edits += 1

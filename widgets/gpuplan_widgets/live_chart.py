@@ -8,8 +8,8 @@ from typing import Any
 
 import anywidget
 import traitlets as t
-from gpuplan import theme
 
+from gpuplan import theme
 from gpuplan_widgets.build_bundle import STATIC
 from gpuplan_widgets.runtime import runtime
 
@@ -107,6 +107,7 @@ class LiveChart(anywidget.AnyWidget):
         *,
         spec: Mapping[str, Any] | None = None,
         signals: Mapping[str, Any] | None = None,
+        old: bool = False,
     ) -> None:
         """Draw other data, and another specification where one is given and differs.
 
@@ -118,12 +119,14 @@ class LiveChart(anywidget.AnyWidget):
             A new specification; replacing it loses zoom and selection.
         signals
             Values of Vega parameters to set.
+        old
+            Whether the picture stays marked as old.
         """
         with self.hold_sync():
             self.payload = {"rev": self.rev + 1, "data": _plain(data), "signals": dict(signals or {})}
             if spec is not None and spec != self.spec:
                 self.spec = dict(spec)
-            self.old = False
+            self.old = old
 
     def __repr__(self) -> str:
         return f"LiveChart({self.label!r})"

@@ -1,9 +1,12 @@
-"""The Python that makes again what an explorer shows."""
+"""What an explorer hands out: Python that makes again what it shows, and tables of its plans."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.plan import Comparison, Plan
+from gpuplan.inputs.errors import InputError
+from gpuplan.text import to_csv
 
 
 def python(
@@ -48,8 +51,30 @@ def _from_shipped(scenario: AllocationScenario, shipped: str, changes: dict[str,
     from gpuplan.loading import load
 
     again = load(shipped)
-    if changes:
-        again = again.replace(changes)
+    try:
+        again = again.replace(changes) if changes else again
+    except InputError:  # the controls stand on something that cannot be planned; the screen does not
+        return None
     if again.fingerprint != scenario.fingerprint:
         return None
     return f"gp.load({shipped!r})" + (f".replace({changes!r})" if changes else "")
+
+
+def jobs_csv(plans: Mapping[str, Plan]) -> str:
+    """The jobs of all plans as CSV, with the side and the policy in front of each."""
+    import pandas as pd
+
+    tables = []
+    for side, plan in plans.items():
+        table = plan.jobs_frame()
+        table.insert(0, "side", side)
+        table.insert(1, "policy", plan.policy)
+        tables.append(table)
+    return to_csv(pd.concat(tables, ignore_index=True))
+
+
+def figures_csv(plans: Mapping[str, Plan]) -> str:
+    """The figures of all plans as CSV: side, policy, figure, value and unit."""
+    table = Comparison(plans).table.rename(columns={"policy": "side"})
+    table.insert(1, "policy", [plans[side].policy for side in table["side"]])
+    return to_csv(table)

@@ -4,6 +4,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+
 from gpuplan.allocation.figures import UNITS
 from gpuplan.allocation.plan import Plan, shown
 
@@ -59,14 +60,15 @@ def _unserved(plan: Plan) -> list[str]:
     told = []
     for steps, reason in (
         (outbid, _outbid_reason(plan, outbid, penalty)),
-        (capped, "GPUs are free, but a swap cap, a swap budget, a reservation or a maximum holds the app back"),
+        (
+            capped,
+            "GPUs are free, but a swap cap, a swap budget, a reservation or a maximum holds the app back",
+        ),
         ((short > 0) & ~capped & ~outbid, "all available GPUs serve traffic already"),
     ):
         amount = float(short[steps].sum()) * hours
         if amount > 0:
-            who = _list(
-                app.name for r, app in enumerate(plan.scenario.realtime) if unmet[r][steps].any()
-            )
+            who = _list(app.name for r, app in enumerate(plan.scenario.realtime) if unmet[r][steps].any())
             told.append(
                 f"{plan.policy}: {amount:,.4g} GPU-hours of traffic ({who}, {_spans(steps, hours)}) stay unserved: "
                 f"{reason}."
@@ -88,10 +90,10 @@ def _outbid_reason(plan: Plan, steps: np.ndarray, penalty: float) -> str:
     job = jobs[max(sorted(movable), key=lambda j: jobs[j].gpus * jobs[j].hours * jobs[j].priority)]
     if job.running_on is not None:
         return f"work that was running already ({_cut(job.name)}) keeps its GPUs"
-    worth = job.gpus * job.hours * job.priority
+    worth = f"{job.gpus} GPUs × {job.hours:g} h × priority {job.priority:g}"
     return (
-        f"a block is in the way although the penalty is {penalty:g}; the largest, {_cut(job.name)}, is worth "
-        f"{job.gpus} GPUs × {job.hours:g} h × priority {job.priority:g} = {worth:,.4g} before decay, and outbids the traffic"
+        f"although the penalty is {penalty:g}, a block outbids it; the largest there, {_cut(job.name)}, is worth "
+        f"{worth} = {job.gpus * job.hours * job.priority:,.4g} before decay"
     )
 
 

@@ -1,6 +1,6 @@
 // Demand curves, one whole number of GPUs per step, edited by dragging, sweeping or with keys.
 const NS = "http://www.w3.org/2000/svg";
-const WIDTH = 720, HEIGHT = 200, LEFT = 46, BOTTOM = 38, TOP = 10, RIGHT = 10;
+const HEIGHT = 200, LEFT = 46, BOTTOM = 38, TOP = 10, RIGHT = 10;
 const MANY = 64;             // above this many steps one handle walks along the curve
 const DASHES = ["", "6 3", "2 3", "8 3 2 3"];
 let serial = 0;
@@ -41,7 +41,7 @@ function render({ model, el }) {
   help.textContent =
     "Drag or sweep over the points. Keys: ←/→ another point, ↑/↓ one GPU, Page up/down a tenth of the scale, Home/End least/most.";
   const svg = make("svg", {
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "gp-curve-svg", role: "group",
+    class: "gp-curve-svg", height: HEIGHT, role: "group",
     "aria-label": "Demand curve, GPUs per step", "aria-describedby": help.id,
   }, root);
   root.prepend(bar);
@@ -54,6 +54,7 @@ function render({ model, el }) {
   const line = make("path", { class: "gp-curve-line", fill: "none" }, edited);
   const points = make("g", {}, edited);
 
+  let width = 600;                // pixels, as wide as the page lets it be
   let curves = [];
   let app = 0;
   let values = [];
@@ -63,7 +64,7 @@ function render({ model, el }) {
 
   const names = () => model.get("names");
   const vmax = () => Math.max(1, model.get("vmax"));
-  const span = () => (WIDTH - LEFT - RIGHT) / Math.max(1, values.length);
+  const span = () => (width - LEFT - RIGHT) / Math.max(1, values.length);
   const x = (i) => LEFT + span() * (i + 0.5);
   const y = (q) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - q / vmax());
   const clamp = (q) => Math.min(vmax(), Math.max(0, Math.round(q)));
@@ -86,17 +87,17 @@ function render({ model, el }) {
   function drawAxes() {
     axes.replaceChildren();
     for (const q of niceTicks(vmax(), 4)) {
-      make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(q), y2: y(q), class: "gp-curve-grid" }, axes);
+      make("line", { x1: LEFT, x2: width - RIGHT, y1: y(q), y2: y(q), class: "gp-curve-grid" }, axes);
       make("text", { x: LEFT - 6, y: y(q) + 4, "text-anchor": "end" }, axes).textContent = q;
     }
     const hours = values.length * model.get("step_hours");
-    const every = [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48].find((s) => hours / s <= 13) ?? 168;
+    const every = [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48].find((s) => hours / s <= Math.max(4, width / 45)) ?? 168;
     for (let h = 0; h <= hours + 1e-9; h += every) {
-      const px = LEFT + (WIDTH - LEFT - RIGHT) * h / Math.max(hours, 1e-9);
+      const px = LEFT + (width - LEFT - RIGHT) * h / Math.max(hours, 1e-9);
       make("line", { x1: px, x2: px, y1: y(0), y2: y(0) + 4, class: "gp-curve-tick" }, axes);
       make("text", { x: px, y: y(0) + 17, "text-anchor": "middle" }, axes).textContent = h;
     }
-    make("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 5, "text-anchor": "middle" }, axes).textContent = "hour";
+    make("text", { x: (LEFT + width - RIGHT) / 2, y: HEIGHT - 5, "text-anchor": "middle" }, axes).textContent = "hour";
     make("text", {
       x: 12, y: (TOP + HEIGHT - BOTTOM) / 2, "text-anchor": "middle",
       transform: `rotate(-90 12 ${(TOP + HEIGHT - BOTTOM) / 2})`,
@@ -149,6 +150,13 @@ function render({ model, el }) {
       ? `hour ${hourText(current)}: ${values[current]} GPU${values[current] === 1 ? "" : "s"}` : "no real-time app";
   }
 
+  function fit() {
+    const room = Math.min(760, root.clientWidth);
+    if (room < 100 || Math.abs(room - width) < 4) return;
+    width = room;
+    load();
+  }
+
   function load() {
     if (dragging) return;           // a hand on the curve knows better; what comes after is loaded
     curves = model.get("curves").map((v) => [...v]);
@@ -166,6 +174,7 @@ function render({ model, el }) {
     }
     chooser.value = app;
     chooser.disabled = texts.length < 2;
+    svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     drawAxes();
     drawOthers();
     draw();
@@ -189,7 +198,7 @@ function render({ model, el }) {
 
   function where(event) {
     const box = svg.getBoundingClientRect();
-    const px = (event.clientX - box.left) * WIDTH / box.width;
+    const px = (event.clientX - box.left) * width / box.width;
     const py = (event.clientY - box.top) * HEIGHT / box.height;
     const i = Math.floor((px - LEFT) / span());
     return [i, clamp((1 - (py - TOP) / (HEIGHT - TOP - BOTTOM)) * vmax())];
@@ -266,8 +275,11 @@ function render({ model, el }) {
   const events = ["change:curves", "change:names", "change:app", "change:vmax", "change:step_hours"];
   for (const name of events) model.on(name, load);
   load();
+  const sizes = new ResizeObserver(fit);
+  sizes.observe(root);
   return () => {
     flush();
+    sizes.disconnect();
     for (const name of events) model.off(name, load);
     root.remove();
   };

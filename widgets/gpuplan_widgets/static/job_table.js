@@ -153,7 +153,9 @@ function render({ model, el }) {
       if (body.children[place] !== line.tr) body.insertBefore(line.tr, body.children[place] ?? null);
       fill(line, row, place, rows.length);
     });
-    caption.textContent = `Batch jobs in order of arrival (${rows.length})`;
+    const hidden = model.get("hidden");
+    caption.textContent = `Batch jobs in order of arrival (${rows.length})`
+      + (hidden ? `, and ${hidden} more that are planned but not listed` : "");
     if (focusNew && made) { made.inputs.name.focus(); made.inputs.name.select(); focusNew = false; }
     else if (focused && root.contains(focused) && focused !== document.activeElement) focused.focus();
     marks();

@@ -1,0 +1,116 @@
+import pytest
+
+from gpuplan_widgets import JobTable
+from gpuplan_widgets.job_table import MOST_ROWS
+
+JOBS = [
+    {"name": "tune", "kind": "training", "gpus": 4, "hours": 6.0, "priority": 3.0},
+    {"name": "quant", "kind": "quantization", "gpus": 1, "hours": 1.5, "priority": 1, "earliest_hour": 3.0},
+    {"name": "run", "kind": "training", "gpus": 2, "hours": 5, "priority": 2, "running_on": 0},
+]
+
+
+def names(table: JobTable) -> list[str]:
+    return [job["name"] for job in table.jobs]
+
+
+def hear(table: JobTable, **message: object) -> None:
+    """What the page would send."""
+    table._handle_custom_msg(message, [])
+
+
+def test_the_table_gives_back_the_jobs_it_was_given_hidden_values_included():
+    table = JobTable(JOBS)
+    assert table.jobs == JOBS
+    assert [row["hours"] for row in table.rows] == ["6", "1.5", "5"]
+    assert [row["note"] for row in table.rows] == ["", "from hour 3", "runs from GPU 0 on"]
+
+
+def test_an_edited_cell_is_a_number_where_it_is_one_and_else_what_was_typed():
+    table = JobTable(JOBS)
+    first = table.rows[0]["id"]
+    hear(table, type="edit", seq=1, id=first, field="priority", value="7.5")
+    hear(table, type="edit", seq=2, id=first, field="hours", value="90min")
+    hear(table, type="edit", seq=3, id=first, field="gpus", value=" 8 ")
+    assert table.jobs[0] == {"name": "tune", "kind": "training", "gpus": 8, "hours": "90min", "priority": 7.5}
+    assert (table.seen, table.edits) == (3, 3)
+
+
+@pytest.mark.parametrize("text", ["", "eight", "-5", "1e3", "inf", "nan", "٣", "1.2.3", "0x10"])
+def test_what_is_no_plain_number_stays_text_for_the_scenario_to_judge(text):
+    table = JobTable(JOBS)
+    table.edit(table.rows[0]["id"], "gpus", text)
+    assert table.jobs[0]["gpus"] == text
+
+
+def test_jobs_move_with_all_they_carry_and_stop_at_the_ends():
+    table = JobTable(JOBS)
+    last = table.rows[2]["id"]
+    hear(table, type="move", seq=1, id=last, by=-1)
+    assert names(table) == ["tune", "run", "quant"]
+    assert table.jobs[1]["running_on"] == 0
+    for seq in (2, 3, 4):
+        hear(table, type="move", seq=seq, id=last, by=-1)
+    assert names(table) == ["run", "tune", "quant"]
+
+
+def test_a_job_is_deleted_and_one_is_added_under_a_name_nobody_has():
+    table = JobTable(JOBS)
+    table.show([*JOBS, {**JOBS[0], "name": "new-job-1"}], taken=["new-job-2"])
+    hear(table, type="delete", seq=1, id=table.rows[1]["id"])
+    hear(table, type="add", seq=2)
+    assert names(table) == ["tune", "run", "new-job-1", "new-job-3"]
+    assert table.jobs[-1] == {
+        "name": "new-job-3", "kind": "training", "gpus": 1, "hours": 1, "priority": 1
+    }  # fmt: skip
+    assert len({row["id"] for row in table.rows}) == 4
+
+
+def test_a_message_about_a_row_or_a_field_that_is_gone_changes_nothing():
+    table = JobTable(JOBS)
+    hear(table, type="edit", seq=1, id=99, field="gpus", value="8")
+    hear(table, type="edit", seq=2, id=0, field="running_on", value="8")
+    hear(table, type="move", seq=3, id=99, by=1)
+    hear(table, type="delete", seq=4, id=99)
+    assert table.jobs == JOBS
+    assert table.seen == 4
+
+
+def test_mistakes_stand_beside_their_cells_and_follow_a_moved_row():
+    table = JobTable(JOBS)
+    table.show_mistakes(
+        [(1, "gpus", "must be a power of two (got 3)"), (1, "gpus", "second"), (2, "running_on", "x")]
+    )
+    quant, run = table.rows[1]["id"], table.rows[2]["id"]
+    assert table.mistakes == [
+        {"id": quant, "field": "gpus", "text": "must be a power of two (got 3); second"},
+        {"id": run, "field": "", "text": "x"},
+    ]
+    table.show(JOBS)
+    assert table.mistakes == []
+
+
+def test_equal_rows_are_not_sent_again():
+    table = JobTable(JOBS)
+    sent = []
+    table.observe(sent.append)
+    table.show(JOBS)
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "=1+1", "../x", "\u202eabc", "🚀" * 200, "a\nb"]
+)
+def test_names_are_text(name):
+    table = JobTable([{**JOBS[0], "name": name}])
+    assert names(table) == [name]
+    assert "innerHTML" not in table.get_state()["_esm"]
+    assert repr(table) == "JobTable(1 jobs)"
+
+
+def test_beyond_the_rows_of_the_page_jobs_stay_as_they_are():
+    many = [{**JOBS[0], "name": f"job-{number}"} for number in range(MOST_ROWS + 7)]
+    table = JobTable(many)
+    assert len(table.rows) == MOST_ROWS
+    assert table.hidden == 7
+    assert table.jobs == many

@@ -1,0 +1,85 @@
+import base64
+import sys
+
+import altair as alt
+import numpy as np
+import pytest
+
+from gpuplan_widgets import LiveChart
+
+SPEC = (
+    alt.Chart(alt.NamedData("bars"), title="Held")
+    .mark_bar()
+    .encode(x="step:O", y="gpus:Q", tooltip="job:N")
+    .properties(width=120, height=60)
+    .to_dict()
+)
+HOSTILE = [
+    '<img src=x onerror="alert(1)">',
+    "=1+1",
+    "../../etc/passwd",
+    "</script><b>",
+    "\u202egnp.exe",
+    "🚀",
+]
+
+
+def data(count: int = 3) -> dict[str, dict[str, object]]:
+    return {"bars": {"step": list(range(count)), "gpus": np.arange(count), "job": HOSTILE[:count]}}
+
+
+def test_new_data_count_the_revision_and_leave_the_specification_alone():
+    chart = LiveChart(SPEC, data())
+    sent = []
+    chart.observe(lambda change: sent.append(change["name"]), ["spec", "payload"])
+    chart.show(data(2))
+    chart.show(data(1), spec=dict(SPEC))
+    assert chart.rev == 3
+    assert sent == ["payload", "payload"]
+    assert chart.payload["data"]["bars"] == {"step": [0], "gpus": [0], "job": HOSTILE[:1]}
+
+
+def test_another_specification_is_sent_together_with_its_data():
+    chart = LiveChart(SPEC, data())
+    chart.old = True
+    chart.show(data(1), spec={**SPEC, "width": 300})
+    assert chart.spec["width"] == 300
+    assert not chart.old
+
+
+def test_numpy_values_become_plain_numbers():
+    values = LiveChart(SPEC, data()).payload["data"]["bars"]["gpus"]
+    assert [type(value) for value in values] == [int, int, int]
+
+
+def test_the_repr_is_stable():
+    assert repr(LiveChart(SPEC, data(), label="Plans")) == "LiveChart('Plans')"
+
+
+def test_a_picture_stands_in_where_there_is_no_kernel():
+    bundle, _ = LiveChart(SPEC, data())._repr_mimebundle_()
+    assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+@pytest.mark.parametrize("picture", [True, False])
+def test_a_table_stands_in_without_vl_convert_and_its_names_stay_text(monkeypatch, picture):
+    if picture:
+        monkeypatch.setitem(sys.modules, "vl_convert", None)  # what an import of an absent package meets
+    chart = LiveChart(SPEC, data(6), label="<i>Plans</i>", picture=picture)
+    bundle, _ = chart._repr_mimebundle_()
+    assert "image/png" not in bundle
+    assert "&lt;img src=x onerror=&quot;alert(1)&quot;&gt;" in bundle["text/html"]
+    assert "<img" not in bundle["text/html"]
+    assert "<i>" not in bundle["text/html"]
+
+
+def test_a_long_table_says_that_it_is_cut():
+    many = {"bars": {"step": list(range(250)), "gpus": [1] * 250, "job": ["a"] * 250}}
+    page = LiveChart(SPEC, many).html_table()
+    assert "the first 200 of 250 rows" in page
+    assert page.count("<tr>") == 201
+
+
+def test_every_module_is_sent_as_text_not_as_a_watched_file():
+    assert "export default" in LiveChart(SPEC, data()).get_state()["_esm"]
