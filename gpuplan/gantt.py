@@ -24,6 +24,9 @@ STRIP_PX = 12
 #: Invisible signs that belong to words and emoji.
 _JOINERS = "\u200c\u200d"
 
+#: Least distance of two borders between nodes, in pixels.
+_BORDER_PX = 14
+
 #: A row lower than this (pixels) gets no text.
 _TEXT_PX = 9
 
@@ -188,8 +191,8 @@ def row_columns(frame: Frame) -> Columns:
     every = _row_step(frame)
     labelled = range(0, frame.gpus, every)
     nodes = frame.node_size
-    # Borders closer than 6 pixels would be a grey mass: only every second (fourth, ...) node is drawn then.
-    while nodes * frame.px_per_gpu < 6:
+    # Close borders would be a grey mass: only every second (fourth, ...) node is drawn then.
+    while nodes * frame.px_per_gpu < _BORDER_PX:
         nodes *= 2
     borders = range(nodes, frame.gpus, nodes)
     return {
@@ -214,16 +217,16 @@ def _row_step(frame: Frame) -> int:
     return halves
 
 
-def mark_columns(frame: Frame, rows: Sequence[tuple[bool, float, str]]) -> Columns:
-    """Triangles of jobs that cross an edge of the frame: (whether the start, row, what it says)."""
+def mark_columns(frame: Frame, rows: Sequence[tuple[bool, int, int, str]]) -> Columns:
+    """Triangles of jobs that cross an edge of the frame: (whether the start, first GPU, GPUs, what it says)."""
     inset = 6 * frame.hours / frame.width
     # One triangle without size keeps the data set from being empty: Vega warns of scales without any data.
     return {
-        "x": [0.0, *(round(inset if at_start else frame.hours - inset, 4) for at_start, _, _ in rows)],
-        "y": [0.0, *(row for _, row, _ in rows)],
-        "size": [0, *(60 for _ in rows)],
-        "shape": ["circle", *("triangle-left" if at_start else "triangle-right" for at_start, _, _ in rows)],
-        "says": ["", *(says for _, _, says in rows)],
+        "x": [0.0, *(round(inset if at_start else frame.hours - inset, 4) for at_start, *_ in rows)],
+        "y": [0.0, *(first + (gpus - 1) / 2 for _, first, gpus, _ in rows)],
+        "size": [0, *(round(min(60, max(6, (gpus * frame.px_per_gpu) ** 2))) for _, _, gpus, _ in rows)],
+        "shape": ["circle", *("triangle-left" if at_start else "triangle-right" for at_start, *_ in rows)],
+        "says": ["", *(says for *_, says in rows)],
     }
 
 
@@ -276,9 +279,10 @@ def mark(data: str, kind: str | Spec, encoding: Spec, **options: Any) -> Spec:
     return {"data": {"name": data}, "mark": kind, "encoding": encoding, **options}
 
 
-def spec(frame: Frame, linked: Links, side: str = "left") -> Spec:
+def spec(frame: Frame, linked: Links, side: str = "left", *, alone: bool = False) -> Spec:
     """Spec of a Gantt over the data sets ``<side>_frame``, ``<side>_bars``, ``<side>_marks`` and ``rows``.
 
+    With `alone` the legend keeps clear of the title, as Vega only does by itself for a grid of charts.
     The parameters of `Links.params` and `gpuplan.theme.fill_params` must stand at the top of the whole.
     """
     x = field("x", scale=linked.time_scale(), axis=time_axis(frame))
@@ -302,7 +306,7 @@ def spec(frame: Frame, linked: Links, side: str = "left") -> Spec:
         "height": frame.height,
         "layer": [
             mark(area, {"type": "rect", "fill": "transparent"}, {"x": x, "y": y, **ends}),
-            mark(bars, _BAR, {"x": x, "y": y, **ends, **_bar_look()}, name=bars),
+            mark(bars, _BAR, {"x": x, "y": y, **ends, **_bar_look(alone)}, name=bars),
             mark(
                 "rows", {"type": "rule", "style": "gp-border"}, {"y": y, "opacity": field("border", **_AS_IS)}
             ),
@@ -332,11 +336,16 @@ _TRIANGLE: Spec = {"type": "point", "style": "gp-mark", "filled": True, "clip": 
 _TRIANGLE |= {"opacity": 1, "size": {"expr": "datum.size"}, "shape": {"expr": "datum.shape"}}
 
 
-def _bar_look() -> Spec:
+def _bar_look(alone: bool) -> Spec:
     shows = {"test": {"and": [{"param": "hover"}, {"param": "kinds"}]}, "value": 1}
     tips = ("job", "kind", "gpus", "time", "detail")
     return {
-        "fill": field("kind", "nominal", scale=theme.kind_scale(), legend=theme.kind_legend()),
+        "fill": field(
+            "kind",
+            "nominal",
+            scale=theme.kind_scale(),
+            legend=theme.kind_legend() | ({"offset": 36} if alone else {}),
+        ),
         "opacity": {"condition": shows, "value": 0.2},
         "tooltip": [field(name, "nominal", title="GPUs" if name == "gpus" else name) for name in tips],
     }

@@ -9,7 +9,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 #: More rectangles than this in one Gantt are merged: a chart stays below half a megabyte.
-MAX_BARS = 1500
+MAX_BARS = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ a colour-vision deficiency. Every kind also has a pattern and a letter, so that 
 Vega has no portable pattern fill, so a pattern is a gradient with hard stops: one mark per bar, no overlay.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,13 +79,18 @@ _BANDS: dict[str, Bands] = {
     "quantization": Bands("#F3D3E4", upright=False, edges=((0.55, 1.0),)),
     "real-time": Bands("#FFF3D6", upright=False, edges=((0.42, 0.58),)),
     "reserved-idle": Bands("#B87D00", upright=False, edges=_regular(4, 0.2)),
+    # Areas are taller than bars, so they take more lines.
+    "reserved-idle-area": Bands("#B87D00", upright=False, edges=_regular(14, 0.2)),
     "unavailable": Bands("#5E5E5E", upright=True, edges=_regular(40, 0.4)),
 }
 
 
 def fill(kind: str) -> str | dict[str, Any]:
-    """Fill of a kind: a colour, or a Vega gradient with hard stops that shows its pattern."""
-    colour = KIND_COLOURS[kind]
+    """Fill of a kind: a colour, or a Vega gradient with hard stops that shows its pattern.
+
+    ``"reserved-idle-area"`` is the pattern of idle GPUs for an area that is taller than a bar.
+    """
+    colour = KIND_COLOURS[kind.removesuffix("-area")]
     bands = _BANDS.get(kind)
     if bands is None:
         return colour
@@ -114,6 +120,12 @@ def _param(kind: str) -> str:
 def kind_scale() -> dict[str, Any]:
     """Scale from kind to fill, the same in every chart (the pattern shows in the legend too)."""
     return {"domain": list(KIND_COLOURS), "range": [fill_of(kind) for kind in KIND_COLOURS]}
+
+
+def area_scale(kinds: Sequence[str]) -> dict[str, Any]:
+    """Scale of areas: plain colours, as a pattern stretched over an area would read as gaps; idle is lined."""
+    fills = {kind: KIND_COLOURS[kind] for kind in kinds} | {"reserved-idle": fill_of("reserved-idle-area")}
+    return {"domain": list(kinds), "range": [fills[kind] for kind in kinds]}
 
 
 def kind_legend(columns: int = 4) -> dict[str, Any]:

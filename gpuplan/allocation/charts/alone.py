@@ -2,6 +2,8 @@
 
 import base64
 import copy
+import struct
+import zlib
 from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
@@ -70,10 +72,7 @@ class OfflineChart(alt.Chart):
             import vl_convert
         except ImportError:
             return bundle
-        for scale in (1.5, 1.0, 0.5):
-            picture = vl_convert.vegalite_to_png(self.to_dict(), scale=scale)
-            if len(picture) <= MAX_PICTURE:
-                break
+        picture = repacked(vl_convert.vegalite_to_png(self.to_dict(), scale=1.5))
         bundle["image/png"] = base64.b64encode(picture).decode("ascii")
         return bundle
 
@@ -86,10 +85,22 @@ class OfflineChart(alt.Chart):
     __add__ = __and__ = __or__ = _refuse
 
 
-#: Bytes of a picture in a notebook; a larger one is drawn with fewer pixels.
-MAX_PICTURE = 700_000
-
 _CHANGEABLE = ("title", "background", "padding", "description", "usermeta")
+
+
+def repacked(png: bytes) -> bytes:
+    """The same PNG with its pixels packed tighter (to a quarter), so that notebooks stay small."""
+    chunks, at = [], 8
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        chunks.append((png[at + 4 : at + 8], png[at + 8 : at + 8 + length]))
+        at += 12 + length
+    pixels = zlib.compress(zlib.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT")), 6)
+    before = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
+    packed = [png[:8]]
+    for kind, body in [*before, (b"IDAT", pixels), (b"IEND", b"")]:
+        packed += [struct.pack(">I", len(body)), kind, body, struct.pack(">I", zlib.crc32(kind + body))]
+    return b"".join(packed)
 
 
 def gantt(plan: "Plan", *, width: int = 720, mode: theme.Mode = "light") -> OfflineChart:
@@ -108,7 +119,9 @@ def gantt(plan: "Plan", *, width: int = 720, mode: theme.Mode = "light") -> Offl
     linked = Links(("left_bars",))
     sets = data.gantt_data(plan, frame, "left", _headline(plan.policy, plan))
     sets["rows"] = drawing.row_columns(frame)
-    spec = drawing.spec(frame, linked, "left") | {"params": [*linked.params(), *theme.fill_params()]}
+    spec = drawing.spec(frame, linked, "left", alone=True) | {
+        "params": [*linked.params(), *theme.fill_params()]
+    }
     return _chart(spec, sets, mode, words.describe(plan))
 
 
@@ -171,6 +184,9 @@ def _columns_of_panels(
             ]
         )
     rows = [list(row) for row in zip(*columns, strict=True)]
+    for row in rows:
+        for panel in row:
+            panel["layer"].append(panels.area_legend(panels.DEMAND_KINDS if demand else panels.USAGE_KINDS))
     spec = _grid(rows, "side") | {"params": theme.fill_params()}
     return _chart(spec, sets, mode, words.describe(*plans))
 

@@ -147,19 +147,18 @@ def _unmet_runs(unmet: Ints, hours: float) -> list[tuple[float, float, int]]:
     return [(first * hours, last * hours, count) for first, last, count in runs if count > 0]
 
 
-def _marks(plan: "Plan") -> list[tuple[bool, float, str]]:
+def _marks(plan: "Plan") -> list[tuple[bool, int, int, str]]:
     """Jobs that ran before step 0, and jobs cut by the end of the horizon."""
     scenario = plan.scenario
-    marks: list[tuple[bool, float, str]] = []
+    marks: list[tuple[bool, int, int, str]] = []
     starts, firsts = plan.start.tolist(), plan.first_gpu.tolist()
     for job, start, first in zip(scenario.batch, starts, firsts, strict=True):
         if start < 0:
             continue
-        row = first + (job.gpus - 1) / 2
         if job.running_on is not None:
-            marks.append((True, row, f"{gantt.safe_text(job.name)}: running at the start"))
+            marks.append((True, first, job.gpus, f"{gantt.safe_text(job.name)}: running at the start"))
         if start + scenario.steps_of(job.hours) > scenario.horizon.steps:
-            marks.append((False, row, f"{gantt.safe_text(job.name)}: runs past the end"))
+            marks.append((False, first, job.gpus, f"{gantt.safe_text(job.name)}: runs past the end"))
     return marks
 
 

@@ -22,7 +22,7 @@ class Shown:
 
 SHOWN: tuple[Shown, ...] = (
     Shown("utilization", "utilization", True),
-    Shown("coverage", "demand served", True),
+    Shown("coverage", "coverage", True),
     Shown("value", "value", False),
     Shown("penalty", "penalty", False),
     Shown("objective", "objective", False),

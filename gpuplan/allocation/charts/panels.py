@@ -1,5 +1,7 @@
 """Specs of the panels below the Gantts: demand, GPUs in use, and the comparison of figures."""
 
+from collections.abc import Sequence
+
 from gpuplan import gantt, theme
 from gpuplan.allocation.charts.figures import VALUE_UNIT
 from gpuplan.gantt import Frame, Links, Spec, field, mark
@@ -8,10 +10,15 @@ from gpuplan.gantt import Frame, Links, Spec, field, mark
 DEMAND_HEIGHT, USAGE_HEIGHT, BAR_HEIGHT = 64, 80, 19
 
 #: Pixels for the names of figures and policies in a comparison.
-NAME_WIDTH = 150
+NAME_WIDTH = 158
 
 #: What a demand panel shows.
 DEMAND_WORDS = "demand (line), served, unmet, held idle"
+
+#: Name of the data set behind the legend of areas, and the kinds that each panel shows.
+LEGEND = "kinds_of_areas"
+DEMAND_KINDS = ("real-time", "reserved-idle", "unmet")
+USAGE_KINDS = ("training", "batch-inference", "quantization", "real-time", "reserved-idle")
 
 _ZERO: Spec = {"datum": 0}
 
@@ -31,10 +38,25 @@ def _y(name: str) -> Spec:
 
 def _area(data: str, x: Spec, lower: str | None, upper: str, kind: str) -> Spec:
     """Stepped area of a kind between two columns (from zero without a lower one)."""
-    # A pattern stretched over a whole area would read as gaps; only the hatching of idle GPUs stays one.
-    fill = theme.fill_of(kind) if kind == "reserved-idle" else theme.KIND_COLOURS[kind]
+    fill = theme.area_scale([kind])["range"][0]
     area = {"type": "area", "interpolate": "step-after", "fill": fill, "fillOpacity": 1, "clip": True}
     return mark(data, area, {"x": x, "y": _y(upper), "y2": _ZERO if lower is None else {"field": lower}})
+
+
+def area_legend(kinds: Sequence[str]) -> Spec:
+    """Layer without marks that explains the colours of areas, over a data set of its own (`LEGEND`)."""
+    words = {"training": "training", "batch-inference": "batch inference", "quantization": "quantization"}
+    words |= {"real-time": "real-time, used", "reserved-idle": "reserved but idle", "unmet": "unmet demand"}
+    legend = theme.kind_legend(columns=len(kinds)) | {
+        "symbolOpacity": 1,
+        "labelExpr": theme.lookup(words, "datum.label"),
+    }
+    fill = field("kind", "nominal", scale=theme.area_scale(kinds), legend=legend)
+    return {
+        "data": {"name": LEGEND, "values": [{"kind": kind} for kind in kinds]},
+        "mark": {"type": "point", "opacity": 0, "strokeWidth": 0},
+        "encoding": {"fill": fill},
+    }
 
 
 def _title(words: str) -> Spec:
@@ -102,7 +124,7 @@ def comparison_panel(width: int, name: str, n_policies: int) -> Spec:
     Names stand inside the drawing area, so that the panel lines up with the charts above it.
     """
     shares = name == "shares"
-    title = "per cent" if shares else VALUE_UNIT
+    title = "per cent (coverage: share of the demand served)" if shares else VALUE_UNIT
     ticks: Spec = {"values": [0, 25, 50, 75, 100]} if shares else {"tickCount": 4, "format": ",~r"}
     inset = NAME_WIDTH
     scale = {"zero": True, "nice": False, "range": [inset, width]}
