@@ -364,7 +364,8 @@ def test_hostile_names_are_text_everywhere(name):
     explorer.why.value = 0
     cell(explorer, name, "gpus", name)
     pages = [
-        explorer.summary.value, explorer.figures.value, explorer.why_text.value, explorer._repr_mimebundle_()["text/html"],
+        explorer.summary.value, explorer.figures.value, explorer.why_text.value,
+        explorer._repr_mimebundle_()["text/html"],
         *(message.value for message in explorer.controls.messages.values()),
     ]  # fmt: skip
     assert not any("<img" in page for page in pages)

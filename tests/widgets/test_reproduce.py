@@ -12,7 +12,6 @@ NAMES = [
     "../x",
     '"; import os; "',
     "{braces}",
-    "new\nline",
     "\u202eabc",
     "🚀",
     "\\",

@@ -6,6 +6,7 @@ JavaScript, so rebuilding needs no network. A test compares its Vega-Lite with A
 """
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 #: Folder of the package's JavaScript and style sheets.
@@ -42,7 +43,7 @@ def build() -> tuple[str, dict[str, str]]:
     Returns
     -------
     tuple
-        The JavaScript text, and the versions of ``vega``, ``vega-lite`` and ``vega-embed`` in it.
+        The JavaScript text, and the versions of what is in it and of vl-convert, which made it.
 
     Raises
     ------
@@ -63,6 +64,7 @@ def build() -> tuple[str, dict[str, str]]:
         "vega": vl_convert.get_vega_version(),
         "vega-lite": wanted,
         "vega-embed": vl_convert.get_vega_embed_version(),
+        "vl-convert": version("vl-convert-python"),
     }
     return text.replace(_EDITOR, "about:blank"), versions
 
