@@ -151,7 +151,7 @@ def test_schema_accepts_the_shipped_scenarios_and_refuses_others(run: Run) -> No
     from ruamel.yaml import YAML
 
     for scenario in shipped():
-        plain = json.loads(json.dumps(YAML(typ="safe").load(scenario.path), default=str))
+        plain = json.loads(json.dumps(YAML(typ="safe", pure=True).load(scenario.path), default=str))
         jsonschema.validate(plain, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"kind": "allocation", "name": "x", "cluster": {"gpuss": 1}}, schema)
