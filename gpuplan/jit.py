@@ -6,9 +6,10 @@ the same numbers, slower. Without a writable cache they are compiled once per pr
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+#: What `njit` takes and gives; the arguments of a kernel are in its docstring (shape, dtype, unit).
+Kernel = Callable[..., Any]
 
 _njit: Any
 try:
@@ -20,12 +21,12 @@ except ImportError:  # plain Python is the documented way without a compiler
 cached: bool | None = None
 
 
-def njit(function: Function) -> Function:
+def njit(function: Kernel) -> Kernel:
     """Compile a function with numba's ``njit``, cached on disk where numba finds a place for it."""
     global cached
     if _njit is None:
         return function
-    compiled: Function
+    compiled: Kernel
     # Inside a zip numba takes any home for a place and fails when it writes there: no cache then.
     cached = Path(function.__code__.co_filename).is_file()
     try:
