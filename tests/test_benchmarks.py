@@ -4,8 +4,11 @@ import json
 
 import pytest
 
+from gpuplan.benchmarks import all_entries
+from gpuplan.benchmarks.allocation import made_up
 from gpuplan.benchmarks.frame import Measure, as_table, duration, fastest, measured
 from gpuplan.cli import main
+from gpuplan.loading import load
 
 
 def wrong() -> float:
@@ -47,11 +50,27 @@ def test_fastest_counts_no_first_call() -> None:
 def test_bench_exits_with_one_where_an_answer_is_wrong(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("gpuplan.benchmarks.ENTRIES", ENTRIES[:2])
+    monkeypatch.setattr("gpuplan.benchmarks.all_entries", lambda: ENTRIES[:2])
     assert main(["bench", "--json"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert [record["name"] for record in records] == ["half", "free"]
     assert records[0]["ratio"] == 0.5
-    monkeypatch.setattr("gpuplan.benchmarks.ENTRIES", ENTRIES)
+    monkeypatch.setattr("gpuplan.benchmarks.all_entries", lambda: ENTRIES)
     assert main(["bench"]) == 1
     assert "WRONG" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("gpus", "steps", "jobs"), [(64, 24, 30), (16, 48, 200), (1024, 48, 300)])
+def test_made_up_days_are_valid_scenarios_and_repeat(gpus: int, steps: int, jobs: int) -> None:
+    scenario = made_up(gpus, steps, jobs)
+    assert load(scenario.to_dict()) == scenario == made_up(gpus, steps, jobs)
+    wanted = sum(job.gpus * job.hours for job in scenario.batch)
+    assert 0.75 <= wanted / (gpus * 24) <= 2
+
+
+def test_the_table_has_the_sizes_of_the_targets() -> None:
+    entries = {entry.name: entry.target_s for entry in all_entries()}
+    assert entries["import gpuplan, fresh process"] == 0.1
+    assert entries["kernel of aware, training-rush"] == 20e-6
+    assert entries["plan with figures, 1024 GPUs x 48 steps, 5000 jobs"] == 0.1
+    assert sum(name.startswith("growth") for name in entries) >= 8

@@ -1,10 +1,13 @@
 """Benchmarks: what is measured, against which target, and whether the answer was right.
 
-A file of this folder holds the measures of one part; `ENTRIES` lists them in the order of the table.
+A file of this folder holds the measures of one part; `all_entries` lists them in the order of the table.
 """
 
-from gpuplan.benchmarks import startup
 from gpuplan.benchmarks.frame import Measure
 
-#: All measures, in the order of the table.
-ENTRIES: tuple[Measure, ...] = (*startup.ENTRIES,)
+
+def all_entries() -> tuple[Measure, ...]:
+    """All measures, in the order of the table."""
+    from gpuplan.benchmarks import allocation, startup
+
+    return (*startup.ENTRIES, *allocation.entries())
