@@ -65,7 +65,7 @@ def test_made_up_days_are_valid_scenarios_and_repeat(gpus: int, steps: int, jobs
     scenario = made_up(gpus, steps, jobs)
     assert load(scenario.to_dict()) == scenario == made_up(gpus, steps, jobs)
     wanted = sum(job.gpus * job.hours for job in scenario.batch)
-    assert 0.75 <= wanted / (gpus * 24) <= 2
+    assert 1 <= wanted / (gpus * 24) <= 2.5
 
 
 def test_the_table_has_the_sizes_of_the_targets() -> None:

@@ -40,7 +40,7 @@ def entries() -> tuple[Measure, ...]:
 
 
 def made_up(gpus: int, steps: int, jobs: int) -> AllocationScenario:
-    """A day that is about one and a half times full: two apps on a quarter of the GPUs, random jobs."""
+    """A day that is one to two and a half times full: two apps on a quarter of the GPUs, random jobs."""
     draw = random.Random(f"{gpus} {steps} {jobs}")
     horizon = Horizon(steps, step_s=24 * 3600 // steps)
     apps = tuple(
