@@ -144,23 +144,20 @@ def upper_bound(scenario: AllocationScenario) -> float:
     movable = problem.movable
     # a reservation may stay below a minimum where GPUs are too few: the bound must hold for it too
     reserved = np.bitwise_count(reservations(problem)).sum(axis=1, dtype=np.int64)
-    sure = np.minimum(problem.minimum, reserved)
+    sure = np.minimum(problem.apps[:, kernels.MINIMUM], reserved)
     stretch = np.ones((1, problem.steps), np.int64)
     capacity = np.bitwise_count(problem.base).sum(axis=1).astype(np.int64)
-    work = max(1, (movable.size + problem.cost.size) * problem.steps)
+    work = max(1, (movable.size + len(problem.apps)) * problem.steps)
     found: Any = kernels.price_bound(
         capacity,
-        problem.size[movable],
-        np.minimum(problem.duration[movable], problem.steps),
-        problem.earliest[movable],
+        problem.jobs[movable],
         np.array(problem.priority_milli, float)[movable],
-        problem.must_finish,
         problem.weight_sum,
         problem.demand,
         sure[:, None] * stretch,
-        problem.maximum[:, None] * stretch,
+        problem.apps[:, kernels.MAXIMUM, None] * stretch,
         np.array(problem.cost_units, float),
-        int(min(300, max(40, 2_000_000 // work))),
+        int(min(300, max(60, 20_000_000 // work))),
     )
     inherited = problem.running >= 0
     weighted = problem.size * problem.weight_sum[np.minimum(problem.duration, problem.steps)]

@@ -7,6 +7,17 @@ GPUs free in any window of steps are the AND of two words.
 Shapes used throughout: ``G`` GPUs, ``T`` steps, ``W = ceil(G / 64)`` words, ``J`` batch jobs,
 ``R`` real-time apps, ``K`` doubling levels. Amounts of value and penalty are 64-bit integers in
 the unit that `gpuplan.allocation.problem` chose. ``-1`` means "none".
+
+Three tables go through most functions (few arguments keep calls and compilation short):
+
+- ``jobs`` int64[J, 7], a row per batch job with the columns `SIZE` (GPUs), `DURATION` (steps),
+  `EARLIEST` and `LATEST` (first and last step at which it may start), `PRIORITY`, and what the
+  plan says, `START` (step) and `FIRST` (GPU);
+- ``apps`` int64[R, 7], a row per real-time app with `CAP`, `MINIMUM`, `MAXIMUM`, `LEFT` (what
+  remains of the swap budget), `KNOWN` (1 where the GPUs held before step 0 are known), `N_HELD`
+  (their number, -1 unknown) and `COST` (of a GPU-step of unmet demand);
+- ``hold`` uint64[R, T + 1, W], the GPUs that each app holds: entry 0 before step 0, entry
+  ``t + 1`` in step ``t``.
 """
 
 import numpy as np
@@ -22,9 +33,16 @@ ALL = u64(0xFFFFFFFFFFFFFFFF)
 # plain 64-bit integers instead
 i64 = np.int64
 
+# columns of ``jobs`` and ``apps``
+SIZE, DURATION, EARLIEST, LATEST, PRIORITY, START, FIRST = range(7)
+CAP, MINIMUM, MAXIMUM, LEFT, KNOWN, N_HELD, COST = range(7)
+
+# rows of an app's ledger: GPUs held in a step, acquired and let go between it and the one before
+HOLDS, TAKES, LETS = range(3)
+
 # instructions of a pass, see `run_program`
-LOWEST, SNUG = 0, 1
-CURVE, HELD, LEAST, ROOM = 0, 1, 2, 3
+LOWEST, SNUG = range(2)
+CURVE, HELD, LEAST, ROOM = range(4)
 ANY_ROOM = 1 << 40
 
 
@@ -127,11 +145,14 @@ def double(free):  # type: ignore[no-untyped-def]
 @njit
 def window(free, start, end, out):  # type: ignore[no-untyped-def]
     """GPUs free in all steps ``start .. end - 1`` (``end > start``) into ``out`` [W]; True if any."""
-    k = level_of(end - start)
-    last = end - (1 << k)
+    k = min(level_of(end - start), free.shape[0] - 1)
+    h = 1 << k
+    last = end - h
     some = NOTHING
     for w in range(out.size):
-        x = free[k, start, w] & free[k, last, w]
+        x = free[k, last, w]
+        for t in range(start, last, h):
+            x &= free[k, t, w]
         out[w] = x
         some |= x
     return some != NOTHING
@@ -174,14 +195,16 @@ def block_starts(words, n):  # type: ignore[no-untyped-def]
 
 
 @njit
-def find_start(free, room, n, duration, first, must_finish, allowed, out):  # type: ignore[no-untyped-def]
-    """Earliest step ``>= first`` at which a block of ``n`` is free for ``duration``, or -1.
+def find_start(free, room, n, duration, first, last, allowed, out):  # type: ignore[no-untyped-def]
+    """Earliest step in ``first .. last`` at which a block of ``n`` is free for ``duration``, or -1.
 
-    ``room`` [T] bounds the GPUs that batch work may still use in a step, ``allowed`` [W] the first
-    GPUs of blocks of this size. The possible first GPUs are left in ``out`` [W].
+    ``room`` [T] bounds the GPUs that batch work may still use in a step, ``allowed`` [C, W] the first
+    GPUs of blocks of ``2**c``. The possible first GPUs are left in ``out`` [W].
     """
     T = free.shape[1]
-    last = T - duration if must_finish else T - 1
+    if out.size == 1:
+        return find_start_narrow(free, room, n, duration, first, last, allowed, out)
+    c = level_of(n)
     s = first
     while s <= last:
         e = min(T, s + duration)
@@ -197,12 +220,41 @@ def find_start(free, room, n, duration, first, must_finish, allowed, out):  # ty
             block_starts(out, n)
             some = NOTHING
             for w in range(out.size):
-                out[w] &= allowed[w]
+                out[w] &= allowed[c, w]
                 some |= out[w]
             if some != NOTHING:
                 return s
         s += 1
-    return -1
+    return i64(-1)
+
+
+@njit
+def find_start_narrow(free, room, n, duration, first, last, allowed, out):  # type: ignore[no-untyped-def]
+    """`find_start` for up to 64 GPUs: windows are read from their end, a dead end is jumped over."""
+    T = free.shape[1]
+    fits = allowed[level_of(n), 0]
+    s = first
+    while s <= last:
+        blocks = ALL
+        common = ALL
+        t = min(T, s + duration) - 1
+        while t >= s:
+            x = common & free[0, t, 0]
+            if x != common:
+                common = x
+                h = 1
+                while h < n:
+                    x &= x >> u64(h)
+                    h *= 2
+                blocks = x & fits
+            if blocks == NOTHING or room[t] < n:
+                break
+            t -= 1
+        if t < s:
+            out[0] = blocks
+            return s
+        s = t + 1
+    return i64(-1)
 
 
 @njit
@@ -264,33 +316,37 @@ def open_sides(free, start, end, first, n):  # type: ignore[no-untyped-def]
 
 
 @njit
-def place(
-    j, floor, snug, free, room, size, duration, earliest, must_finish, allowed, known, out, start, first_gpu
-):  # type: ignore[no-untyped-def]
+def place(j, floor, snug, jobs, free, room, allowed, known, out):  # type: ignore[no-untyped-def]
     """Put job ``j`` at its earliest feasible step ``>= floor``; True if it found a place.
 
     ``snug`` chooses the snuggest block, otherwise the lowest GPU. ``known[c, d]`` is a step before
-    which no job of size class ``c`` and duration ``d`` can start: the grid only fills up during a
-    pass, so what was found infeasible stays so. Overwrites ``free``, ``room``, ``known``,
-    ``start[j]``, ``first_gpu[j]``, ``out``.
+    which no job of size class ``c`` and duration ``d`` can start, ``known[c, 0]`` a duration from
+    which on none of this size fits anywhere: the grid only fills up during a pass, so what was
+    found infeasible stays so. Overwrites ``free``, ``room``, ``known``, ``out`` and the job's
+    `START` and `FIRST`.
     """
     T = free.shape[1]
-    n, d = size[j], duration[j]
-    c = level_of(n)
-    length = min(d, T)
-    low = max(earliest[j], floor)
-    s = find_start(free, room, n, d, max(low, known[c, length]), must_finish, allowed[c], out)
+    n, d = jobs[j, SIZE], jobs[j, DURATION]
+    c, length = level_of(n), min(d, T)
+    if d >= known[c, 0]:
+        return False
+    low = max(jobs[j, EARLIEST], floor)
+    s = find_start(free, room, n, d, max(low, known[c, length]), jobs[j, LATEST], allowed, out)
     if low <= known[c, length] and d <= T:
-        known[c, length] = T if s < 0 else s
+        if s >= 0:
+            known[c, length] = s
+        else:
+            for larger in range(c, known.shape[0]):
+                known[larger, 0] = min(known[larger, 0], d)
     if s < 0:
         return False
     e = min(T, s + d)
-    p = snuggest(free, out, s, e, n) if snug == 1 else lowest_gpu(out)
+    p = snuggest(free, out, s, e, n) if snug == SNUG else lowest_gpu(out)
     take(free, s, e, p, n)
     for t in range(s, e):
         room[t] -= n
-    start[j] = s
-    first_gpu[j] = p
+    jobs[j, START] = s
+    jobs[j, FIRST] = p
     return True
 
 
@@ -298,10 +354,10 @@ def place(
 
 
 @njit
-def reserve_peaks(available, size, running, peak, held):  # type: ignore[no-untyped-def]
+def reserve_peaks(available, jobs, peak, held):  # type: ignore[no-untyped-def]
     """GPUs that each app reserves for the whole horizon, as words [R, W].
 
-    First every app keeps what it holds (the highest ``peak`` of them), then in file order each
+    ``FIRST`` of a job is not -1 for inherited work. First every app keeps what it holds (the highest ``peak`` of them), then in file order each
     takes the highest GPUs that are available, run no inherited work and are held by nobody.
     """
     R, W = held.shape
@@ -310,10 +366,11 @@ def reserve_peaks(available, size, running, peak, held):  # type: ignore[no-unty
     source = np.empty(W, np.uint64)
     for w in range(W):
         open_[w] = available[w]
-    for j in range(size.size):
-        if running[j] >= 0:
-            for w in range(running[j] // 64, (running[j] + size[j] - 1) // 64 + 1):
-                open_[w] &= ~block_word(running[j], size[j], w)
+    for j in range(jobs.shape[0]):
+        first, n = jobs[j, FIRST], jobs[j, SIZE]
+        if first >= 0:
+            for w in range(first // 64, (first + n - 1) // 64 + 1):
+                open_[w] &= ~block_word(first, n, w)
     for turn in range(2):
         for r in range(R):
             missing = peak[r]
@@ -333,17 +390,18 @@ def reserve_peaks(available, size, running, peak, held):  # type: ignore[no-unty
 
 
 @njit
-def demand_curve(demand, cap, minimum, maximum, n_held, budget, curve):  # type: ignore[no-untyped-def]
+def demand_curve(demand, app, curve):  # type: ignore[no-untyped-def]
     """The smallest holding that covers demand within the cap, into ``curve`` [T].
 
-    ``curve(t) = max over s of (demand(s) - cap * abs(t - s))``, clipped to ``minimum``,
-    ``maximum`` and to what ``n_held`` GPUs before step 0 (-1: not known) let the app reach. Where
-    acquiring costs more than ``budget`` swaps, the shortest valleys are filled by one GPU at a
-    time (holding on costs no swap), then the narrowest peaks are cut.
+    ``curve(t) = max over s of (demand(s) - cap * abs(t - s))``, clipped to the app's range and to
+    what the GPUs held before step 0 let it reach (``app`` is a row of ``apps``). Where acquiring
+    costs more than the swap budget, the shortest valleys are filled by one GPU at a time (holding
+    on costs no swap), then the narrowest peaks are cut.
     """
+    cap, n_held = app[CAP], app[N_HELD]
     T = demand.size
     for t in range(T):
-        curve[t] = min(max(demand[t], minimum), maximum)
+        curve[t] = min(max(demand[t], app[MINIMUM]), app[MAXIMUM])
     for t in range(1, T):
         curve[t] = max(curve[t], curve[t - 1] - cap)
     for t in range(T - 2, -1, -1):
@@ -355,10 +413,10 @@ def demand_curve(demand, cap, minimum, maximum, n_held, budget, curve):  # type:
     swaps = max(0, curve[0] - n_held) if n_held >= 0 else 0
     for t in range(1, T):
         swaps += max(0, curve[t] - curve[t - 1])
-    while swaps > budget:
+    while swaps > app[LEFT]:
         swaps -= 1
         if not fill_valley(curve, n_held):
-            cut_peak(curve, minimum, n_held)
+            cut_peak(curve, app[MINIMUM], n_held)
 
 
 @njit
@@ -406,45 +464,45 @@ def cut_peak(curve, minimum, n_held):  # type: ignore[no-untyped-def]
 
 
 @njit
-def hold_on(r, g, start, end, free, hold, count):  # type: ignore[no-untyped-def]
+def hold_on(r, g, start, end, free, hold, ledger):  # type: ignore[no-untyped-def]
     """App ``r`` holds GPU ``g`` in steps ``start .. end - 1``."""
     take(free, start, end, g, i64(1))
     w, bit = g // 64, ONE << u64(g % 64)
     for t in range(start, end):
-        hold[r, t, w] |= bit
-        count[r, t] += 1
+        hold[r, t + 1, w] |= bit
+        ledger[HOLDS, r, t] += 1
 
 
 @njit
-def release_step(r, must, end, free, count, rel, cap, maximum, words):  # type: ignore[no-untyped-def]
+def release_step(r, must, end, free, ledger, apps, words, spare):  # type: ignore[no-untyped-def]
     """A step after ``must`` at which app ``r`` may let go a GPU of ``words`` [W], free up to ``end``.
 
     ``end`` itself where the cap allows it, else the next later step up to which one of the GPUs
-    stays free (``words`` is narrowed to those), else an earlier one, else -1.
+    stays free (``words`` is narrowed to those), else an earlier one, else -1. Overwrites ``spare``.
     """
     T, W = free.shape[1], free.shape[2]
-    if end == T or rel[r, end] < cap:
+    cap = apps[r, CAP]
+    if end == T or ledger[LETS, r, end] < cap:
         return end
-    later = np.empty(W, np.uint64)
     for w in range(W):
-        later[w] = words[w]
+        spare[w] = words[w]
     e = end
-    while e < T and count[r, e] < maximum:
+    while e < T and ledger[HOLDS, r, e] < apps[r, MAXIMUM]:
         some = NOTHING
         for w in range(W):
-            later[w] &= free[0, e, w]
-            some |= later[w]
+            spare[w] &= free[0, e, w]
+            some |= spare[w]
         if some == NOTHING:
             break
         e += 1
-        if e == T or rel[r, e] < cap:
+        if e == T or ledger[LETS, r, e] < cap:
             for w in range(W):
-                words[w] = later[w]
+                words[w] = spare[w]
             return e
     for e in range(end - 1, must, -1):
-        if rel[r, e] < cap:
+        if ledger[LETS, r, e] < cap:
             return e
-    return -1
+    return i64(-1)
 
 
 @njit
@@ -465,91 +523,96 @@ def longest_run(free, start, end, words):  # type: ignore[no-untyped-def]
 
 
 @njit
-def fitting(free, start, end, tight, words):  # type: ignore[no-untyped-def]
-    """One GPU of ``words`` [W]: the highest; with ``tight`` first those that are busy just outside."""
-    if tight == 1:
+def fitting(free, start, end, snug, words, spare):  # type: ignore[no-untyped-def]
+    """One GPU of ``words`` [W]: the highest; with ``snug`` first those that are busy just outside.
+
+    Overwrites ``spare`` [W].
+    """
+    if snug == SNUG:
         T, W = free.shape[1], free.shape[2]
-        closed = np.empty(W, np.uint64)
         for sides in range(2):
             some = NOTHING
             for w in range(W):
                 before = free[0, start - 1, w] if start > 0 else NOTHING
                 after = free[0, end, w] if end < T else NOTHING
                 x = words[w] & ~(before | after) if sides == 0 else words[w] & ~(before & after)
-                closed[w] = x
+                spare[w] = x
                 some |= x
             if some != NOTHING:
-                return highest_gpu(closed)
+                return highest_gpu(spare)
     return highest_gpu(words)
 
 
 @njit
-def extend(r, t, end, free, hold, count, rel, cap, maximum, held, out):  # type: ignore[no-untyped-def]
+def extend(r, t, end, free, hold, ledger, apps, out):  # type: ignore[no-untyped-def]
     """Keep a GPU that app ``r`` lets go at step ``t`` longer, up to ``end``; the step reached or -1.
 
-    Costs no swap: the release moves from ``t`` to a later step.
+    Costs no swap: the release moves from ``t`` to a later step. ``out`` [2, W] is overwritten.
     """
-    W = out.size
     some = NOTHING
-    for w in range(W):
-        before = hold[r, t - 1, w] if t > 0 else held[r, w]
-        out[w] = before & ~hold[r, t, w] & free[0, t, w]
-        some |= out[w]
+    for w in range(out.shape[1]):
+        out[0, w] = hold[r, t, w] & ~hold[r, t + 1, w] & free[0, t, w]
+        some |= out[0, w]
     if some == NOTHING:
-        return -1
-    e = longest_run(free, t, end, out)
-    e = release_step(r, t, e, free, count, rel, cap, maximum, out)
+        return i64(-1)
+    e = longest_run(free, t, end, out[0])
+    e = release_step(r, t, e, free, ledger, apps, out[0], out[1])
     if e < 0:
-        return -1
-    hold_on(r, highest_gpu(out), t, e, free, hold, count)
-    rel[r, t] -= 1
+        return i64(-1)
+    hold_on(r, highest_gpu(out[0]), t, e, free, hold, ledger)
+    ledger[LETS, r, t] -= 1
     if e < free.shape[1]:
-        rel[r, e] += 1
+        ledger[LETS, r, e] += 1
     return e
 
 
 @njit
-def acquire(r, t, end, tight, free, hold, count, acq, rel, cap, maximum, left, known, out):  # type: ignore[no-untyped-def]
-    """Take a GPU for app ``r`` from step ``t`` (earlier where the cap is used up); step reached or -1."""
+def acquire(r, t, end, snug, free, hold, ledger, apps, out):  # type: ignore[no-untyped-def]
+    """Take a GPU for app ``r`` from step ``t`` (earlier where the cap is used up); step reached or -1.
+
+    ``out`` [2, W] is overwritten.
+    """
     T, W = free.shape[1], free.shape[2]
     for w in range(W):
-        out[w] = free[0, t, w]
+        out[0, w] = free[0, t, w]
     a = t
     while True:
         some = NOTHING
         for w in range(W):
-            some |= out[w]
+            some |= out[0, w]
         if some == NOTHING:
-            return -1
-        if (a == 0 and not known) or (acq[r, a] < cap and left[r] > 0):
+            return i64(-1)
+        if a == 0 and apps[r, KNOWN] == 0:
+            break
+        if ledger[TAKES, r, a] < apps[r, CAP] and apps[r, LEFT] > 0:
             break
         a -= 1
-        if a < 0 or count[r, a] >= maximum:
-            return -1
+        if a < 0 or ledger[HOLDS, r, a] >= apps[r, MAXIMUM]:
+            return i64(-1)
         for w in range(W):
-            out[w] &= free[0, a, w]
-    e = longest_run(free, t, end, out)
-    e = release_step(r, t, e, free, count, rel, cap, maximum, out)
+            out[0, w] &= free[0, a, w]
+    e = longest_run(free, t, end, out[0])
+    e = release_step(r, t, e, free, ledger, apps, out[0], out[1])
     if e < 0:
-        return -1
-    hold_on(r, fitting(free, a, e, tight, out), a, e, free, hold, count)
-    if a > 0 or known:
-        acq[r, a] += 1
-        left[r] -= 1
+        return i64(-1)
+    hold_on(r, fitting(free, a, e, snug, out[0], out[1]), a, e, free, hold, ledger)
+    if a > 0 or apps[r, KNOWN] == 1:
+        ledger[TAKES, r, a] += 1
+        apps[r, LEFT] -= 1
     if e < T:
-        rel[r, e] += 1
+        ledger[LETS, r, e] += 1
     return e
 
 
 @njit
-def lay(r, target, tight, free, hold, count, acq, rel, cap, maximum, left, known, held, out):  # type: ignore[no-untyped-def]
+def lay(r, target, snug, free, hold, ledger, apps, out):  # type: ignore[no-untyped-def]
     """Give app ``r`` GPUs until it holds ``target`` [T] per step, as far as cells and caps allow.
 
     Level by level, the lowest (longest) first: every stretch of steps in which the app holds less
     than the level is covered by keeping GPUs that it lets go there or by acquiring others. Legal
-    by construction: ``acq`` and ``rel`` [R, T] count what is acquired and let go between a step
-    and the one before it, ``left`` [R] what remains of the swap budget. Overwrites ``free``,
-    ``hold`` [R, T, W], ``count`` [R, T], ``acq``, ``rel``, ``left``, ``out`` [W].
+    by construction: the ledger [3, R, T] counts what is acquired and let go between a step and the
+    one before it, `LEFT` what remains of the swap budget. Overwrites ``free``, ``hold``,
+    ``ledger``, the app's `LEFT`, ``out`` [2, W].
     """
     T = target.size
     highest = 0
@@ -558,20 +621,16 @@ def lay(r, target, tight, free, hold, count, acq, rel, cap, maximum, left, known
     for level in range(1, highest + 1):
         t = i64(0)
         while t < T:
-            if count[r, t] >= level or target[t] < level:
+            if ledger[HOLDS, r, t] >= level or target[t] < level:
                 t += 1
                 continue
             b = t + 1
-            while b < T and count[r, b] < level and target[b] >= level:
+            while b < T and ledger[HOLDS, r, b] < level and target[b] >= level:
                 b += 1
             while t < b:
-                e = -1
-                if t > 0 or known[r]:
-                    e = extend(r, t, b, free, hold, count, rel, cap[r], maximum[r], held, out)
+                e = extend(r, t, b, free, hold, ledger, apps, out)
                 if e < 0:
-                    e = acquire(
-                        r, t, b, tight, free, hold, count, acq, rel, cap[r], maximum[r], left, known[r], out
-                    )
+                    e = acquire(r, t, b, snug, free, hold, ledger, apps, out)
                 t = e if e > t else t + 1
 
 
@@ -579,48 +638,15 @@ def lay(r, target, tight, free, hold, count, acq, rel, cap, maximum, left, known
 
 
 @njit
-def plan_worth(start, size, duration, priority, weight_sum, count, demand, cost):  # type: ignore[no-untyped-def]
-    """Objective of a plan: what its batch work earns less what its unmet demand costs."""
-    R, T = demand.shape
-    total = np.int64(0)
-    for j in range(start.size):
-        if start[j] >= 0:
-            total += job_worth(j, start[j], size, duration, priority, weight_sum)
-    for r in range(R):
-        unmet = np.int64(0)
-        for t in range(T):
-            unmet += max(0, demand[r, t] - count[r, t])
-        total -= cost[r] * unmet
-    return total
-
-
-@njit
-def job_worth(j, s, size, duration, priority, weight_sum):  # type: ignore[no-untyped-def]
-    """What job ``j`` earns from step ``s`` to its end or the end of the horizon."""
-    return priority[j] * size[j] * (weight_sum[min(weight_sum.size - 1, s + duration[j])] - weight_sum[s])
-
-
-@njit
-def served_total(count, demand):  # type: ignore[no-untyped-def]
-    """GPU-steps of demand that are met."""
-    total = np.int64(0)
-    for r in range(demand.shape[0]):
-        for t in range(demand.shape[1]):
-            total += min(count[r, t], demand[r, t])
-    return total
-
-
-@njit
-def run_program(program, strict, targets, free, room, hold, ledger, left, known_held, held, cap, maximum, size, duration, earliest, must_finish, allowed, known, out, start, first_gpu):  # type: ignore[no-untyped-def]
+def run_program(program, strict, targets, free, room, hold, ledger, apps, jobs, allowed, known, out):  # type: ignore[no-untyped-def]
     """Carry out one pass: a list of instructions, each a job to place or something about an app.
 
     ``program`` holds `SNUG` or `LOWEST` first, then instructions up to the first -1: ``j`` places
     job ``j`` where it has no place yet; ``J + 4 * r + k`` is about app ``r``: for ``k = CURVE``,
     ``HELD`` or ``LEAST`` it is given GPUs up to ``targets[k, r]``, for ``k = ROOM`` only the
     number that its curve wants is kept free of batch work; `ANY_ROOM` lifts all such limits.
-    ``ledger`` [3, R, T]: GPUs held, acquired and let go.
     """
-    J, T, W = size.size, free.shape[1], free.shape[2]
+    J, T, W = jobs.shape[0], free.shape[1], free.shape[2]
     snug = program[0]
     floor = i64(0)
     for i in range(1, program.size):
@@ -628,290 +654,442 @@ def run_program(program, strict, targets, free, room, hold, ledger, left, known_
         if step == -1:
             break
         if step == ANY_ROOM:
-            for t in range(T):
-                room[t] = 64 * W
-            for c in range(known.shape[0]):
-                for t in range(T + 1):
-                    known[c, t] = 0
+            clear(known, room, 64 * W)
         elif step < J:
-            if start[step] >= 0:
+            if jobs[step, START] >= 0:
                 continue
-            placed = place(
-                step, floor, snug, free, room, size, duration, earliest, must_finish, allowed, known, out, start, first_gpu
-            )
+            placed = place(step, floor, snug, jobs, free, room, allowed, known, out[0])
             if strict:
                 if not placed:
                     break
-                floor = start[step]
+                floor = jobs[step, START]
         else:
             r, k = (step - J) // 4, (step - J) % 4
             if k == ROOM:
                 for t in range(T):
-                    room[t] -= max(0, targets[CURVE, r, t] - ledger[0, r, t])
+                    room[t] -= max(0, targets[CURVE, r, t] - ledger[HOLDS, r, t])
             else:
-                lay(
-                    r, targets[k, r], snug, free, hold, ledger[0], ledger[1], ledger[2], cap, maximum, left, known_held,
-                    held, out,
-                )
+                lay(r, targets[k, r], snug, free, hold, ledger, apps, out)
 
 
 @njit
-def copy_state(free, hold, ledger, left, free_to, hold_to, ledger_to, left_to):  # type: ignore[no-untyped-def]
-    """Copy free words [K, T, W] and apps' holdings [R, T, W], [3, R, T], [R] into the last four."""
+def clear(known, room, gpus):  # type: ignore[no-untyped-def]
+    """Forget what is known of jobs' earliest steps, and give batch work ``gpus`` in every step."""
+    for t in range(room.size):
+        room[t] = gpus
+        for c in range(known.shape[0]):
+            known[c, t + 1] = 0
+    for c in range(known.shape[0]):
+        known[c, 0] = np.int64(1) << 40
+
+
+@njit
+def copy_state(free, hold, ledger, apps, free_to, hold_to, ledger_to, apps_to):  # type: ignore[no-untyped-def]
+    """Copy free words and the apps' state (GPUs held, ledger, budgets) into the last four."""
     K, T, W = free.shape
-    R = hold.shape[0]
     for k in range(K):
         for t in range(T):
             for w in range(W):
                 free_to[k, t, w] = free[k, t, w]
-    for r in range(R):
-        left_to[r] = left[r]
-        for t in range(T):
+    for r in range(hold.shape[0]):
+        apps_to[r, LEFT] = apps[r, LEFT]
+        for t in range(T + 1):
             for w in range(W):
                 hold_to[r, t, w] = hold[r, t, w]
+        for t in range(T):
             for k in range(3):
                 ledger_to[k, r, t] = ledger[k, r, t]
 
 
 @njit
-def best_outbid(
-    j, free, spare, cheapest, size, duration, earliest, priority, weight_sum, must_finish, allowed, out
-):  # type: ignore[no-untyped-def]
-    """The step at which job ``j`` gains most over served demand, and that gain (0: nowhere).
-
-    ``free`` leaves real-time GPUs out, ``spare`` [T] are the GPUs free of served demand: each GPU
-    beyond costs at least ``cheapest`` per step, so the gain is an upper estimate.
-    """
-    T = free.shape[1]
-    n = size[j]
-    last = T - duration[j] if must_finish else T - 1
-    best = -1
-    best_gain = np.int64(0)
-    for s in range(earliest[j], last + 1):
-        gain = job_worth(j, s, size, duration, priority, weight_sum)
-        for t in range(s, min(T, s + duration[j])):
-            gain -= cheapest * max(0, n - spare[t])
-        if gain > best_gain and window(free, s, min(T, s + duration[j]), out):
-            block_starts(out, n)
-            some = NOTHING
-            for w in range(out.size):
-                some |= out[w] & allowed[level_of(n), w]
-            if some != NOTHING:
-                best_gain = gain
-                best = s
-    return best, best_gain
+def plan_worth(jobs, apps, ledger, demand, weight_sum):  # type: ignore[no-untyped-def]
+    """Objective of a plan: what its batch work earns less what its unmet demand costs."""
+    R, T = demand.shape
+    total = i64(0)
+    for j in range(jobs.shape[0]):
+        if jobs[j, START] >= 0:
+            total += job_worth(j, jobs[j, START], jobs, weight_sum)
+    for r in range(R):
+        unmet = i64(0)
+        for t in range(T):
+            unmet += max(0, demand[r, t] - ledger[HOLDS, r, t])
+        total -= apps[r, COST] * unmet
+    return total
 
 
 @njit
-def least_harm(free, hold, cost, firsts, start, end, n):  # type: ignore[no-untyped-def]
+def job_worth(j, s, jobs, weight_sum):  # type: ignore[no-untyped-def]
+    """What job ``j`` earns from step ``s`` to its end or the end of the horizon."""
+    e = min(weight_sum.size - 1, s + jobs[j, DURATION])
+    return jobs[j, PRIORITY] * jobs[j, SIZE] * (weight_sum[e] - weight_sum[s])
+
+
+@njit
+def best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out):  # type: ignore[no-untyped-def]
+    """The step at which job ``j`` gains most over served demand, or -1 where it gains nothing.
+
+    ``batch_free`` leaves real-time GPUs out, ``spare`` [T] are the GPUs free of served demand: each
+    GPU beyond costs at least ``cheapest`` per step, so the gain is an upper estimate. The possible
+    first GPUs are left in ``out`` [2, W] (row 0).
+    """
+    T, W = batch_free.shape[1], batch_free.shape[2]
+    n, d = jobs[j, SIZE], jobs[j, DURATION]
+    best = i64(-1)
+    best_gain = i64(0)
+    for s in range(jobs[j, EARLIEST], jobs[j, LATEST] + 1):
+        e = min(T, s + d)
+        gain = job_worth(j, s, jobs, weight_sum)
+        for t in range(s, e):
+            gain -= cheapest * max(0, n - spare[t])
+        if gain > best_gain and window(batch_free, s, e, out[1]):
+            block_starts(out[1], n)
+            some = NOTHING
+            for w in range(W):
+                out[1, w] &= allowed[level_of(n), w]
+                some |= out[1, w]
+            if some != NOTHING:
+                best_gain = gain
+                best = i64(s)
+                for w in range(W):
+                    out[0, w] = out[1, w]
+    return best
+
+
+@njit
+def least_harm(hold, apps, firsts, start, end, n):  # type: ignore[no-untyped-def]
     """Of the possible first GPUs [W], the one whose block takes the cheapest real-time GPUs."""
     R, W = hold.shape[0], hold.shape[2]
-    best = -1
-    best_cost = np.int64(0)
+    best = i64(-1)
+    best_cost = i64(0)
     for w in range(W):
         x = firsts[w]
         while x != NOTHING:
             p = 64 * w + lowest_bit(x)
             x &= x - ONE
-            harm = np.int64(0)
+            harm = i64(0)
             for v in range(p // 64, (p + n - 1) // 64 + 1):
                 part = block_word(p, n, v)
                 for r in range(R):
                     for t in range(start, end):
-                        harm += cost[r] * count_bits(hold[r, t, v] & part)
+                        harm += apps[r, COST] * count_bits(hold[r, t + 1, v] & part)
             if best < 0 or harm < best_cost:
-                best = p
+                best = i64(p)
                 best_cost = harm
     return best
 
 
 @njit
-def outbid(tried, order, batch_free, served, hold, cost, cheapest, size, duration, earliest, priority, weight_sum, must_finish, allowed, spare, out, start, first_gpu):  # type: ignore[no-untyped-def]
+def outbid(program, tried, jobs, apps, batch_free, served, hold, weight_sum, allowed, spare, out):  # type: ignore[no-untyped-def]
     """Put the next job without a place where it gains most over served demand; the job or -1.
 
-    ``order`` [M] from position ``tried[0]`` on (overwritten). ``batch_free`` [K, T, W] leaves
-    real-time GPUs out; ``served`` [T] is the demand that is met with GPUs that apps need not hold.
-    Overwrites ``start`` and ``first_gpu`` of the job, ``spare``, ``out``.
+    Jobs go in the order of ``program`` from position ``tried[0]`` on (overwritten). ``batch_free``
+    [K, T, W] leaves real-time GPUs out; ``served`` [T] is the demand met with GPUs that apps need
+    not hold. Overwrites the job's `START` and `FIRST`, ``spare`` [T], ``out`` [2, W].
     """
     T, W = batch_free.shape[1], batch_free.shape[2]
+    cheapest = apps[0, COST]
+    for r in range(apps.shape[0]):
+        cheapest = min(cheapest, apps[r, COST])
     for t in range(T):
         spare[t] = -served[t]
         for w in range(W):
             spare[t] += count_bits(batch_free[0, t, w])
-    while tried[0] < order.size:
-        j = order[tried[0]]
+    while tried[0] < program.size and program[tried[0]] >= 0:
+        j = program[tried[0]]
         tried[0] += 1
-        if start[j] >= 0:
+        if j >= jobs.shape[0] or jobs[j, START] >= 0:
             continue
-        s, _ = best_outbid(
-            j, batch_free, spare, cheapest, size, duration, earliest, priority, weight_sum, must_finish, allowed, out
-        )
-        if s < 0:
-            continue
-        n, e = size[j], min(T, s + duration[j])
-        window(batch_free, s, e, out)
-        block_starts(out, n)
-        for w in range(W):
-            out[w] &= allowed[level_of(n), w]
-        start[j] = s
-        first_gpu[j] = least_harm(batch_free, hold, cost, out, s, e, n)
-        return j
+        s = best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out)
+        if s >= 0:
+            e = min(T, s + jobs[j, DURATION])
+            jobs[j, START] = s
+            jobs[j, FIRST] = least_harm(hold, apps, out[0], s, e, jobs[j, SIZE])
+            return j
     return i64(-1)
 
 
 @njit
-def allocate(programs, strict, trials, order, base, size, duration, earliest, running, priority, must_finish, allowed, weight_sum, demand, cap, minimum, maximum, budget, known_held, held, n_held, cost):  # type: ignore[no-untyped-def]
-    """Build a plan per program, keep the best, then let jobs outbid served demand.
+def promote(program, loser, n_jobs, copy):  # type: ignore[no-untyped-def]
+    """Copy a program with job ``loser`` before its first job (``copy`` [M] overwritten)."""
+    copy[0] = program[0]
+    k = 1
+    moved = False
+    left_out = False
+    for i in range(1, program.size):
+        step = program[i]
+        if not moved and 0 <= step < n_jobs:
+            copy[k] = loser
+            k += 1
+            moved = True
+        if step == loser and not left_out:
+            left_out = True
+            continue
+        copy[k] = step
+        k += 1
+
+
+@njit
+def worst_loss(jobs, weight_sum, tried):  # type: ignore[no-untyped-def]
+    """The job that earns most less than it could at its earliest step, not yet ``tried`` [J], or -1."""
+    worst = i64(-1)
+    most = i64(0)
+    for j in range(jobs.shape[0]):
+        if tried[j] == 0 and jobs[j, START] != jobs[j, EARLIEST] and jobs[j, LATEST] >= jobs[j, EARLIEST]:
+            loss = job_worth(j, jobs[j, EARLIEST], jobs, weight_sum)
+            if jobs[j, START] >= 0:
+                loss -= job_worth(j, jobs[j, START], jobs, weight_sum)
+            if loss > most:
+                most = loss
+                worst = i64(j)
+    return worst
+
+
+@njit
+def attempt(
+    program,
+    strict,
+    first,
+    targets,
+    clean,
+    must_hold,
+    must,
+    must_apps,
+    free,
+    hold,
+    ledger,
+    apps,
+    jobs,
+    allowed,
+    known,
+    room,
+    out,
+):  # type: ignore[no-untyped-def]
+    """Carry out a program on what apps must hold, after job ``first`` (-1: none) where it stands.
+
+    Overwrites the state (``free``, ``hold``, ``ledger``, ``apps``), ``jobs`` and the work arrays.
+    """
+    copy_state(clean, must_hold, must, must_apps, free, hold, ledger, apps)
+    if first >= 0:
+        end = min(free.shape[1], jobs[first, START] + jobs[first, DURATION])
+        take(free, jobs[first, START], end, jobs[first, FIRST], jobs[first, SIZE])
+    clear(known, room, 0)
+    for t in range(room.size):
+        for w in range(free.shape[2]):
+            room[t] += count_bits(free[0, t, w])
+    run_program(program, strict, targets, free, room, hold, ledger, apps, jobs, allowed, known, out)
+
+
+@njit
+def copy_plan(jobs, hold, jobs_to, hold_to):  # type: ignore[no-untyped-def]
+    """Copy where jobs and apps stand into the last two."""
+    for j in range(jobs.shape[0]):
+        jobs_to[j, START] = jobs[j, START]
+        jobs_to[j, FIRST] = jobs[j, FIRST]
+    for r in range(hold.shape[0]):
+        for t in range(hold.shape[1]):
+            for w in range(hold.shape[2]):
+                hold_to[r, t, w] = hold[r, t, w]
+
+
+@njit
+def demand_served(ledger, must, demand, served):  # type: ignore[no-untyped-def]
+    """Demand met per step with GPUs that apps need not hold into ``served`` [T]; all demand met."""
+    total = i64(0)
+    for t in range(served.size):
+        served[t] = 0
+        for r in range(demand.shape[0]):
+            met = min(ledger[HOLDS, r, t], demand[r, t])
+            total += met
+            served[t] += max(0, met - must[HOLDS, r, t])
+    return total
+
+
+@njit
+def allocate(programs, strict, promotions, trials, base, jobs, allowed, weight_sum, demand, apps, held):  # type: ignore[no-untyped-def]
+    """Build a plan per program, keep the best, improve it by promoting jobs and by outbidding demand.
 
     Every pass starts from what apps must hold anyway: first what they hold already and cannot let
-    go in time, then their minimums. The plan with the largest objective is kept (of equal ones
-    the one that serves more demand, then the first). Then up to ``trials`` jobs without a place
-    are put where they gain most, the last program lays the apps around them, and such a plan is
-    kept where its objective is larger.
+    go in time, then their minimums. The plan with the largest objective is kept (of equal ones the
+    one that serves more demand, then the first). Then, up to ``promotions`` times, the job that
+    loses most against its earliest start goes before the other jobs of the best plan's program,
+    and the new plan and program are kept where the objective is larger. At last, up to ``trials``
+    times, a job without a place is put where it gains most over served demand, the last program
+    lays the apps around it, and the plan is kept where its objective is larger.
 
     Parameters
     ----------
-    programs : int64[N, M]
-        See `run_program`. The last one is for outbidding and lays apps only; with ``trials`` 0 it
-        is not used.
+    programs : int64[N + 1, M]
+        See `run_program`; -1 fills up. The last one is for outbidding and lays apps only.
     strict : bool
         Starts never decrease along a program and a job without a place ends it.
-    trials : int
-        Largest number of outbidding plans that are built.
-    order : int64[M]
-        Jobs in the order in which they may outbid.
     base : uint64[T, W]
         GPUs that are available and free of inherited work (and of reservations).
-    size, duration, earliest, running, priority : int64[J]
+    jobs : int64[J, 7]
+        `START` and `FIRST` are those of inherited work, else -1.
     allowed : uint64[C, W]
         First GPUs of blocks of ``2**c`` GPUs.
     weight_sum : int64[T + 1]
         Sums of the value weights of the steps before.
     demand : int64[R, T]
-    cap, minimum, maximum, budget, n_held, cost : int64[R]
-        ``n_held`` is -1 where unknown; ``cost`` is the price of one unmet GPU-step.
-    known_held : bool[R]
+    apps : int64[R, 7]
+        `LEFT` is the whole budget.
     held : uint64[R, W]
+        GPUs held before step 0.
 
     Returns
     -------
-    start, first_gpu : int64[J]
-    hold : uint64[R, T, W]
+    jobs : int64[J, 7]
+        With `START` and `FIRST` of the best plan.
+    hold : uint64[R, T + 1, W]
     """
     T, W = base.shape
-    J, R = size.size, demand.shape[0]
-    longest = T if R > 0 else 1
+    J, R = jobs.shape[0], demand.shape[0]
+    longest = 1
     for j in range(J):
-        longest = max(longest, min(T, duration[j]))
-    K = level_of(longest) + 1
+        longest = max(longest, min(T, jobs[j, DURATION]))
+    # one word is read faster step by step than a table of windows is kept up to date
+    K = 1 if W == 1 else level_of(longest) + 1
+    M, N = programs.shape[1], programs.shape[0] - 1
     targets = np.empty((3, R, T), np.int64)
-    first_program = np.full(1 + 2 * R + 1, -1, np.int64)
-    first_program[0] = LOWEST
+    program = np.full(2 * R + M, -1, np.int64)
     clean = np.empty((K, T, W), np.uint64)
-    must_hold = np.zeros((R, T, W), np.uint64)
+    must_hold = np.zeros((R, T + 1, W), np.uint64)
     must = np.zeros((3, R, T), np.int64)
-    must_left = np.empty(R, np.int64)
-    cheapest = np.int64(1) << 62
+    program[0] = LOWEST
     for r in range(R):
-        demand_curve(demand[r], cap[r], minimum[r], maximum[r], n_held[r], budget[r], targets[CURVE, r])
-        cheapest = min(cheapest, cost[r])
-        must_left[r] = budget[r]
-        n = max(n_held[r], 0)
-        must[2, r, 0] = n
+        n = max(apps[r, N_HELD], 0)
+        must[LETS, r, 0] = n
+        demand_curve(demand[r], apps[r], targets[CURVE, r])
         for t in range(T):
-            targets[HELD, r, t] = max(min(minimum[r], n), n - cap[r] * (t + 1))
-            targets[LEAST, r, t] = minimum[r]
-        first_program[1 + r] = J + 4 * r + HELD
-        first_program[1 + R + r] = J + 4 * r + LEAST
+            targets[HELD, r, t] = max(min(apps[r, MINIMUM], n), n - apps[r, CAP] * (t + 1))
+            targets[LEAST, r, t] = apps[r, MINIMUM]
+        for w in range(W):
+            must_hold[r, 0, w] = held[r, w]
+        program[1 + r] = J + 4 * r + HELD
+        program[1 + R + r] = J + 4 * r + LEAST
     for t in range(T):
         for w in range(W):
             clean[0, t, w] = base[t, w]
     double(clean)
     free = np.empty((K, T, W), np.uint64)
-    hold = np.empty((R, T, W), np.uint64)
+    hold = np.empty((R, T + 1, W), np.uint64)
+    best_hold = np.empty((R, T + 1, W), np.uint64)
     ledger = np.empty((3, R, T), np.int64)
-    left = np.empty(R, np.int64)
-    start = np.full(J, -1, np.int64)
-    first_gpu = np.full(J, -1, np.int64)
-    best_start = np.full(J, -1, np.int64)
-    best_gpu = np.full(J, -1, np.int64)
-    best_hold = np.empty((R, T, W), np.uint64)
+    must_apps, now_apps = apps.copy(), apps.copy()
+    now, best_jobs = jobs.copy(), jobs.copy()
     known = np.empty((allowed.shape[0], T + 1), np.int64)
     room = np.empty(T, np.int64)
     spare = np.empty(T, np.int64)
-    served = np.empty(T, np.int64)
-    tried = np.zeros(1, np.int64)
-    out = np.empty(W, np.uint64)
-    best = np.int64(0)
-    best_served = np.int64(-1)
-    N = programs.shape[0] - 1
-    i = -1
-    while i < N + trials:
-        for c in range(known.shape[0]):
-            for t in range(T + 1):
-                known[c, t] = 0
-        outbidding = i64(-1)
+    served = np.zeros(T, np.int64)
+    tried = np.zeros(J + 1, np.int64)
+    out = np.empty((2, W), np.uint64)
+    attempt(
+        program,
+        strict,
+        i64(-1),
+        targets,
+        clean,
+        must_hold,
+        must,
+        must_apps,
+        free,
+        hold,
+        ledger,
+        now_apps,
+        now,
+        allowed,
+        known,
+        room,
+        out,
+    )
+    copy_state(free, hold, ledger, now_apps, clean, must_hold, must, must_apps)
+    best = i64(0)
+    best_served = i64(-1)
+    current = np.full(M, -1, np.int64)
+    i = 0
+    while i < N + promotions:
         if i >= N:
-            # ``clean`` is free of the best plan's batch work from the first trial on
-            for j in range(J):
-                if i == N and best_start[j] >= 0 and running[j] < 0:
-                    take(clean, best_start[j], min(T, best_start[j] + duration[j]), best_gpu[j], size[j])
-                start[j] = best_start[j]
-                first_gpu[j] = best_gpu[j]
-            outbidding = outbid(
-                tried, order, clean, served, best_hold, cost, cheapest, size, duration, earliest, priority, weight_sum,
-                must_finish, allowed, spare, out, start, first_gpu,
-            )
-            if outbidding < 0:
+            j = worst_loss(best_jobs, weight_sum, tried)
+            if j < 0:
                 break
-        else:
-            for j in range(J):
-                start[j] = 0 if running[j] >= 0 else -1
-                first_gpu[j] = running[j]
-        copy_state(clean, must_hold, must, must_left, free, hold, ledger, left)
-        program = first_program if i < 0 else programs[min(i, N)]
-        if outbidding >= 0:
-            e = min(T, start[outbidding] + duration[outbidding])
-            take(free, start[outbidding], e, first_gpu[outbidding], size[outbidding])
-        for t in range(T):
-            room[t] = 0
-            for w in range(W):
-                room[t] += count_bits(free[0, t, w])
-        run_program(
-            program, strict, targets, free, room, hold, ledger, left, known_held, held, cap, maximum, size, duration,
-            earliest, must_finish, allowed, known, out, start, first_gpu,
+            tried[j] = 1
+            promote(current, j, J, program)
+        copy_plan(jobs, must_hold, now, hold)
+        attempt(
+            program[:M] if i >= N else programs[i],
+            strict,
+            i64(-1),
+            targets,
+            clean,
+            must_hold,
+            must,
+            must_apps,
+            free,
+            hold,
+            ledger,
+            now_apps,
+            now,
+            allowed,
+            known,
+            room,
+            out,
         )
-        if i < 0:
-            copy_state(free, hold, ledger, left, clean, must_hold, must, must_left)
-            i += 1
-            continue
-        worth = plan_worth(start, size, duration, priority, weight_sum, ledger[0], demand, cost)
-        total = served_total(ledger[0], demand)
+        worth = plan_worth(now, apps, ledger, demand, weight_sum)
+        total = demand_served(ledger, must, demand, spare)
         if best_served < 0 or worth > best or (worth == best and total > best_served and i < N):
             best, best_served = worth, total
-            for j in range(J):
-                best_start[j] = start[j]
-                best_gpu[j] = first_gpu[j]
+            copy_plan(now, hold, best_jobs, best_hold)
             for t in range(T):
-                served[t] = 0
-                for r in range(R):
-                    served[t] += max(0, min(ledger[0, r, t], demand[r, t]) - must[0, r, t])
-                    for w in range(W):
-                        best_hold[r, t, w] = hold[r, t, w]
-            if outbidding >= 0:
-                e = min(T, start[outbidding] + duration[outbidding])
-                take(clean, start[outbidding], e, first_gpu[outbidding], size[outbidding])
+                served[t] = spare[t]
+            for k in range(M):
+                current[k] = program[k] if i >= N else programs[i, k]
         i += 1
-    return best_start, best_gpu, best_hold
+    if R == 0 or trials == 0:
+        return best_jobs, best_hold
+    # from here on ``clean`` is free of the best plan's batch work
+    for j in range(J):
+        if best_jobs[j, START] >= 0 and jobs[j, START] < 0:
+            e = min(T, best_jobs[j, START] + jobs[j, DURATION])
+            take(clean, best_jobs[j, START], e, best_jobs[j, FIRST], jobs[j, SIZE])
+    tried[0] = 1
+    for _ in range(trials):
+        copy_plan(best_jobs, must_hold, now, hold)
+        j = outbid(programs[0], tried, now, apps, clean, served, best_hold, weight_sum, allowed, spare, out)
+        if j < 0:
+            break
+        attempt(
+            programs[N],
+            strict,
+            j,
+            targets,
+            clean,
+            must_hold,
+            must,
+            must_apps,
+            free,
+            hold,
+            ledger,
+            now_apps,
+            now,
+            allowed,
+            known,
+            room,
+            out,
+        )
+        worth = plan_worth(now, apps, ledger, demand, weight_sum)
+        if worth > best:
+            best = worth
+            copy_plan(now, hold, best_jobs, best_hold)
+            demand_served(ledger, must, demand, served)
+            take(clean, now[j, START], min(T, now[j, START] + now[j, DURATION]), now[j, FIRST], now[j, SIZE])
+    return best_jobs, best_hold
 
 
 # ------------------------------------------------------------------------------------- bound
 
 
 @njit
-def price_bound(
-    capacity, size, duration, earliest, priority, must_finish, weight_sum, demand, least, most, cost, rounds
-):  # type: ignore[no-untyped-def]
+def price_bound(capacity, jobs, priority, weight_sum, demand, least, most, cost, rounds):  # type: ignore[no-untyped-def]
     """Upper bound on the objective: a price for each GPU-step instead of the limit on their number.
 
     Lagrangian relaxation of "which GPU": every job takes the start at which it earns most above
@@ -923,10 +1101,14 @@ def price_bound(
     ----------
     capacity : int64[T]
         GPUs that jobs not yet running and apps may share.
-    size, duration, earliest, priority : int64[N]
+    jobs : int64[N, 7]
         Jobs that may be placed.
+    priority : float64[N]
+        Their priorities.
     least, most : int64[R, T]
         GPUs that each app must hold and may hold at most.
+    cost : float64[R]
+        Of a GPU-step of unmet demand.
     rounds : int
         Subgradient steps.
 
@@ -935,7 +1117,7 @@ def price_bound(
     float
         In the unit of ``priority`` x weight; inherited work is not counted.
     """
-    T, N, R = capacity.size, size.size, demand.shape[0]
+    T, N, R = capacity.size, jobs.shape[0], demand.shape[0]
     price = np.zeros(T)
     used = np.zeros(T)
     paid = np.zeros(T + 1)
@@ -951,22 +1133,21 @@ def price_bound(
             used[t] = 0.0
             paid[t + 1] = paid[t] + price[t]
         for j in range(N):
-            last = T - duration[j] if must_finish else T - 1
             gain, start = 0.0, -1
-            for s in range(earliest[j], last + 1):
-                e = min(T, s + duration[j])
-                worth = float(priority[j]) * float(weight_sum[e] - weight_sum[s]) - (paid[e] - paid[s])
+            for s in range(jobs[j, EARLIEST], jobs[j, LATEST] + 1):
+                e = min(T, s + jobs[j, DURATION])
+                worth = priority[j] * float(weight_sum[e] - weight_sum[s]) - (paid[e] - paid[s])
                 if worth > gain:
                     gain, start = worth, s
             if start >= 0:
-                value += gain * size[j]
-                for t in range(start, min(T, start + duration[j])):
-                    used[t] += size[j]
+                value += gain * jobs[j, SIZE]
+                for t in range(start, min(T, start + jobs[j, DURATION])):
+                    used[t] += jobs[j, SIZE]
         for r in range(R):
             for t in range(T):
                 wanted = demand[r, t] if cost[r] > price[t] else 0
                 n = min(max(wanted, least[r, t]), most[r, t])
-                value -= price[t] * n + float(cost[r]) * max(0, demand[r, t] - n)
+                value -= price[t] * n + cost[r] * max(0, demand[r, t] - n)
                 used[t] += n
         if value < best - 1e-3 * abs(best) or best == np.inf:
             stale = 0

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpuplan.allocation import figures as counting
 from gpuplan.allocation.figures import UNITS, Figures
+from gpuplan.allocation.kernels import KNOWN
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies import ALL, Assignment, Policy
 from gpuplan.allocation.problem import Int64, Problem, compile_problem
@@ -98,7 +99,7 @@ class Plan:
         if self.reservation or not self._hold.size:
             return 0
         acquired = self._hold[:, 1:] & ~self._hold[:, :-1]
-        at_start = (self._hold[:, 0] & ~self._problem.held)[self._problem.known_held]
+        at_start = (self._hold[:, 0] & ~self._problem.held)[self._problem.apps[:, KNOWN] == 1]
         return int(np.bitwise_count(acquired).sum()) + int(np.bitwise_count(at_start).sum())
 
     # ----------------------------------------------------------------- figures

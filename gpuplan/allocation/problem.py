@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan.allocation.kernels import DURATION, EARLIEST, FIRST, SIZE
 from gpuplan.allocation.model import AllocationScenario, BatchJob
 
 Int64 = npt.NDArray[np.int64]
@@ -26,33 +27,22 @@ _KERNEL_LIMIT = 1 << 62
 class Problem:
     """The arrays of an allocation scenario (shapes as in `gpuplan.allocation.kernels`).
 
-    `priority` and `cost` share one unit, divided by whatever they have in common (and rounded
+    The columns `PRIORITY` of `jobs` and `COST` of `apps` share one unit, divided by whatever they have in common (and rounded
     where the largest possible objective would not fit 64 bits): good for comparing plans, while
-    figures are counted from `priority_milli`, `weight` and `cost_units`, which are exact.
+    figures are counted from `priority_milli`, `weight_sum` and `cost_units`, which are exact.
     """
 
     scenario: AllocationScenario
     gpus: int
     steps: int
-    must_finish: bool
     available: Words
     base: Words
-    size: Int64
-    duration: Int64
-    earliest: Int64
-    running: Int64
-    priority: Int64
+    jobs: Int64
     allowed: Words
     weight_sum: Int64
     demand: Int64
-    cap: Int64
-    minimum: Int64
-    maximum: Int64
-    budget: Int64
-    known_held: npt.NDArray[np.bool_]
+    apps: Int64
     held: Words
-    n_held: Int64
-    cost: Int64
     priority_milli: tuple[int, ...]
     cost_units: tuple[int, ...]
     set_aside: dict[str, str]
@@ -62,6 +52,26 @@ class Problem:
     def weight(self) -> Int64:
         """Value weight of each step in millionths."""
         return np.diff(self.weight_sum)
+
+    @property
+    def size(self) -> Int64:
+        """GPUs of each job, int64[J]."""
+        return self.jobs[:, SIZE]
+
+    @property
+    def duration(self) -> Int64:
+        """Steps of each job, int64[J]."""
+        return self.jobs[:, DURATION]
+
+    @property
+    def earliest(self) -> Int64:
+        """First step at which each job may start, int64[J]."""
+        return self.jobs[:, EARLIEST]
+
+    @property
+    def running(self) -> Int64:
+        """First GPU of inherited work, -1 for other jobs, int64[J]."""
+        return self.jobs[:, FIRST]
 
 
 def weights(steps: int, step_hours: float, half_life_hours: float | None) -> list[int]:
@@ -119,34 +129,42 @@ def compile_problem(scenario: AllocationScenario) -> Problem:
         if reason is not None:
             set_aside[job.name] = reason
     movable = [j for j, job in enumerate(jobs) if job.running_on is None and job.name not in set_aside]
+    last = steps - (duration if scenario.rules.must_finish else 1)
+    start = np.where(running >= 0, 0, -1)
+    columns = (size, duration, earliest, np.broadcast_to(last, size.shape), priority, start, running)
     return Problem(
         scenario=scenario,
         gpus=cluster.gpus,
         steps=steps,
-        must_finish=scenario.rules.must_finish,
         available=available,
         base=base,
-        size=size,
-        duration=duration,
-        earliest=earliest,
-        running=running,
-        priority=priority,
+        jobs=np.stack(columns, axis=1),
         allowed=allowed,
         weight_sum=weight_sum,
         demand=demand,
-        cap=_numbers(UNLIMITED if app.max_swap is None else app.max_swap for app in apps),
-        minimum=_numbers(app.min_gpus for app in apps),
-        maximum=_numbers(cluster.gpus if app.max_gpus is None else app.max_gpus for app in apps),
-        budget=_numbers(UNLIMITED if app.swap_budget is None else app.swap_budget for app in apps),
-        known_held=np.array([app.held is not None for app in apps], np.bool_),
+        apps=_app_table(scenario, cost),
         held=np.array([to_words(app.held or (), n_words) for app in apps], np.uint64).reshape(-1, n_words),
-        n_held=_numbers(-1 if app.held is None else len(app.held) for app in apps),
-        cost=cost,
         priority_milli=priority_milli,
         cost_units=cost_units,
         set_aside=set_aside,
         movable=np.array(movable, np.int64),
     )
+
+
+def _app_table(scenario: AllocationScenario, cost: Int64) -> Int64:
+    rows = [
+        (
+            UNLIMITED if app.max_swap is None else app.max_swap,
+            app.min_gpus,
+            scenario.cluster.gpus if app.max_gpus is None else app.max_gpus,
+            UNLIMITED if app.swap_budget is None else app.swap_budget,
+            app.held is not None,
+            -1 if app.held is None else len(app.held),
+            app_cost,
+        )
+        for app, app_cost in zip(scenario.realtime, cost.tolist(), strict=True)
+    ]
+    return np.array(rows, np.int64).reshape(-1, 7)
 
 
 def _numbers(values: Any) -> Int64:

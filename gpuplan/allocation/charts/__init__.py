@@ -9,7 +9,7 @@ from gpuplan.allocation.charts.alone import (
     to_html,
     utilization_chart,
 )
-from gpuplan.allocation.charts.dashboard import dashboard_data, dashboard_spec
+from gpuplan.allocation.charts.live import dashboard_data, dashboard_spec
 from gpuplan.allocation.charts.words import describe, table
 
 __all__ = [

@@ -11,7 +11,8 @@ import altair as alt
 from gpuplan import gantt as drawing
 from gpuplan import theme
 from gpuplan.allocation.charts import data, figures, panels, words
-from gpuplan.allocation.charts.dashboard import (
+from gpuplan.allocation.charts.data import SIDES
+from gpuplan.allocation.charts.live import (
     SCHEMA,
     USAGE_TITLE,
     Layout,
@@ -19,8 +20,7 @@ from gpuplan.allocation.charts.dashboard import (
     dashboard_data,
     dashboard_spec,
 )
-from gpuplan.allocation.charts.dashboard import headline as _headline
-from gpuplan.allocation.charts.data import SIDES
+from gpuplan.allocation.charts.live import headline as _headline
 from gpuplan.gantt import Columns, Links, Spec
 
 if TYPE_CHECKING:
@@ -220,7 +220,13 @@ def dashboard(
 def to_html(chart: alt.TopLevelMixin, *tables: str) -> str:
     """A page that draws a chart without a network, followed by tables (see `table`)."""
     page: str = chart.to_html(inline=True)
-    return page.replace("</body>", "\n".join([*tables, "</body>"])) if tables else page
+    return page.replace("</body>", "\n".join([_TABLE_STYLE, *tables, "</body>"])) if tables else page
+
+
+_TABLE_STYLE = (
+    "<style>body{font-family:" + theme.FONT + ";font-size:13px}table{border-collapse:collapse;margin:1.5em 0}"
+    "caption{font-weight:bold;text-align:left}th,td{border:1px solid #999;padding:2px 6px;text-align:left}</style>"
+)
 
 
 def _grid(rows: list[list[Spec]], layout: Layout) -> Spec:

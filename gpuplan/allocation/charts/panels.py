@@ -24,15 +24,9 @@ _ZERO: Spec = {"datum": 0}
 
 
 def _y(name: str) -> Spec:
-    """GPUs upwards from zero."""
-    axis = {
-        "title": "GPUs",
-        "tickMinStep": 1,
-        "tickCount": 3,
-        "format": "d",
-        "minExtent": 30,
-        "maxExtent": 30,
-    }
+    """GPUs upwards from zero, labelled at whole numbers."""
+    axis = {"title": "GPUs", "tickCount": 3, "minExtent": 30, "maxExtent": 30}
+    axis["labelExpr"] = "datum.value % 1 == 0 ? format(datum.value, ',d') : ''"
     return field(name, scale={"zero": True, "nice": False}, axis=axis)
 
 

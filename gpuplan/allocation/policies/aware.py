@@ -2,32 +2,50 @@
 
 import numpy as np
 
-from gpuplan.allocation.kernels import ANY_ROOM, CURVE, ROOM, SNUG
+from gpuplan.allocation.kernels import ANY_ROOM, COST, CURVE, PRIORITY, ROOM, SNUG
 from gpuplan.allocation.policies.base import Assignment, Policy, allocate, app_step, by_priority, curves_then
 from gpuplan.allocation.problem import Int64, Problem
 
 #: Plans that a run builds at most to let jobs outbid served demand.
 TRIALS = 8
 
+#: Plans that a run builds at most with a job moved ahead.
+PROMOTIONS = 4
+
+#: Orders of the queue: priority x hours ** a x GPUs ** b, largest first, and whether the apps choose
+#: their GPUs after the batch work. Long and wide jobs are hard to place late: some weight for both.
+ORDERS = ((0.5, 0.25, True), (0.5, 0.25, False))
+
 
 def run(problem: Problem) -> Assignment:
-    """Build a plan per pass, keep the best, then let blocks outbid traffic where the objective gains.
+    """Build a plan per order, keep the best, improve it, then let blocks outbid traffic where that gains.
 
     Two of the passes are the plans of ``curve-fifo`` and ``curve-priority``: never worse than those.
     """
-    jobs = problem.movable
-    size, duration, priority = problem.size[jobs], problem.duration[jobs], problem.priority[jobs]
-    by_size = jobs[np.lexsort((jobs, -duration, -size, -priority))]
-    apps = np.argsort(-problem.cost, kind="stable").tolist()
+    apps = np.argsort(-problem.apps[:, COST], kind="stable").tolist()
     lay = [app_step(problem, r, CURVE) for r in apps]
-    again = by_size.tolist()
-    passes = [
-        [SNUG, *merged(problem, by_size, apps, CURVE)],
-        [SNUG, *merged(problem, by_size, apps, ROOM), *lay, ANY_ROOM, *again],
-        curves_then(problem, by_priority(problem)),
-        curves_then(problem, jobs),
-    ]
-    return allocate(problem, passes, outbid=[SNUG, *lay], order=by_size, trials=TRIALS if apps else 0)
+    passes = []
+    for hours_power, gpus_power, fluid in ORDERS:
+        order = by_worth(problem, hours_power, gpus_power)
+        sequence = merged(problem, order, apps, ROOM if fluid else CURVE)
+        again = [*lay, ANY_ROOM, *order.tolist()] if fluid else []
+        passes.append([SNUG, *sequence, *again])
+    passes.append(curves_then(problem, by_priority(problem)))
+    passes.append(curves_then(problem, problem.movable))
+    trials = TRIALS if apps else 0
+    return allocate(problem, passes, outbid=[SNUG, *lay], promotions=PROMOTIONS, trials=trials)
+
+
+def by_worth(problem: Problem, hours_power: float, gpus_power: float) -> Int64:
+    """Jobs by ``priority x hours ** a x GPUs ** b``, largest first, then in file order."""
+    jobs = problem.movable
+    score = (
+        problem.jobs[jobs, PRIORITY]
+        * problem.duration[jobs] ** hours_power
+        * problem.size[jobs] ** gpus_power
+    )
+    # equal scores must be equal on every machine: rounding noise of the powers must not decide
+    return jobs[np.lexsort((jobs, -np.round(score, 6)))]
 
 
 def merged(problem: Problem, order: Int64, apps: list[int], what: int) -> list[int]:
@@ -37,11 +55,11 @@ def merged(problem: Problem, order: Int64, apps: list[int], what: int) -> list[i
     step at which it may start.
     """
     weight = problem.weight[np.minimum(problem.earliest[order], problem.steps - 1)]
-    worth = (problem.priority[order] * weight).tolist()
+    worth = (problem.jobs[order, PRIORITY] * weight).tolist()
     sequence: list[int] = []
     waiting = list(apps)
     for job, job_worth in zip(order.tolist(), worth, strict=True):
-        while waiting and problem.cost[waiting[0]] >= job_worth:
+        while waiting and problem.apps[waiting[0], COST] >= job_worth:
             sequence.append(app_step(problem, waiting.pop(0), what))
         sequence.append(job)
     return sequence + [app_step(problem, r, what) for r in waiting]

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from gpuplan.allocation import kernels
+from gpuplan.allocation.kernels import MAXIMUM, MINIMUM, PRIORITY
 from gpuplan.allocation.problem import Int64, Problem, Words
+
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
@@ -51,7 +53,7 @@ class Policy:
 def by_priority(problem: Problem) -> Int64:
     """Jobs that may be placed, highest priority first, then in file order."""
     order = problem.movable
-    return order[np.argsort(-problem.priority[order], kind="stable")]
+    return order[np.argsort(-problem.jobs[order, PRIORITY], kind="stable")]
 
 
 def with_reservation(problem: Problem, order: Int64, *, strict: bool = False) -> Assignment:
@@ -70,19 +72,20 @@ def with_curves(problem: Problem, order: Int64) -> Assignment:
 
 def curves_then(problem: Problem, order: Int64) -> list[int]:
     """The pass that lays apps on their curves from the high end, then each job to its lowest place."""
-    apps = [app_step(problem, r, kernels.CURVE) for r in range(problem.cost.size)]
+    apps = [app_step(problem, r, kernels.CURVE) for r in range(len(problem.apps))]
     return [kernels.LOWEST, *apps, *order.tolist()]
 
 
 def app_step(problem: Problem, r: int, what: int) -> int:
     """The instruction ``what`` about app ``r`` (see `gpuplan.allocation.kernels.run_program`)."""
-    return int(problem.size.size) + 4 * r + what
+    return len(problem.jobs) + 4 * r + what
 
 
 def reservations(problem: Problem) -> Words:
     """GPUs that each app reserves for the whole horizon: its peak within its range, uint64[R, W]."""
-    peak = np.minimum(np.maximum(problem.demand.max(axis=1, initial=0), problem.minimum), problem.maximum)
-    reserved: Any = kernels.reserve_peaks(problem.available, problem.size, problem.running, peak, problem.held)
+    peak = problem.demand.max(axis=1, initial=0)
+    peak = np.minimum(np.maximum(peak, problem.apps[:, MINIMUM]), problem.apps[:, MAXIMUM])
+    reserved: Any = kernels.reserve_peaks(problem.available, problem.jobs, peak, problem.held)
     return np.asarray(reserved)
 
 
@@ -91,7 +94,7 @@ def allocate(
     passes: Sequence[Sequence[int]],
     *,
     outbid: Sequence[int] = (),
-    order: Int64 | None = None,
+    promotions: int = 0,
     trials: int = 0,
     strict: bool = False,
     base: Words | None = None,
@@ -103,8 +106,10 @@ def allocate(
     ----------
     passes
         Instructions of each pass.
-    outbid, order, trials
-        The pass that lays apps around a job that outbids them, the jobs that may, how often.
+    promotions
+        How many plans are built in which a job that loses much is moved ahead.
+    outbid, trials
+        The pass that lays apps around a job that outbids them, and how often that is tried.
     strict
         As in the kernel.
     base : uint64[T, W], optional
@@ -112,33 +117,23 @@ def allocate(
     with_apps
         Without them the result holds no real-time GPUs.
     """
-    n_apps = problem.cost.size if with_apps else 0
+    n_apps = len(problem.apps) if with_apps else 0
     rows = [*passes, outbid]
-    programs = np.full((len(rows), max(map(len, rows)) + 1), -1, np.int64)
+    programs = np.full((len(rows), max(map(len, rows))), -1, np.int64)
     for row, program in zip(programs, rows, strict=True):
         row[: len(program)] = program
     found: Any = kernels.allocate(
         programs,
         strict,
+        promotions,
         trials,
-        problem.movable if order is None else order,
         problem.base if base is None else base,
-        problem.size,
-        problem.duration,
-        problem.earliest,
-        problem.running,
-        problem.priority,
-        problem.must_finish,
+        problem.jobs,
         problem.allowed,
         problem.weight_sum,
         problem.demand[:n_apps],
-        problem.cap[:n_apps],
-        problem.minimum[:n_apps],
-        problem.maximum[:n_apps],
-        problem.budget[:n_apps],
-        problem.known_held[:n_apps],
+        problem.apps[:n_apps],
         problem.held[:n_apps],
-        problem.n_held[:n_apps],
-        problem.cost[:n_apps],
     )
-    return Assignment(*found)
+    jobs, hold = found
+    return Assignment(jobs[:, kernels.START].copy(), jobs[:, kernels.FIRST].copy(), hold[:, 1:])
