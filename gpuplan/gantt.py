@@ -104,6 +104,7 @@ def time_axis(frame: Frame, *, title: bool = True, labels: bool = True) -> dict[
         "ticks": labels,
         "labelOverlap": "parity",
         "labelSeparation": 4,
+        "format": "~g",
     }
     if title:
         axis["title"] = (
@@ -315,7 +316,7 @@ def spec(frame: Frame, linked: Links, side: str = "left", *, alone: bool = False
                 {"type": "text", "style": "gp-row", "align": "right", "x": -6, "clip": False},
                 {"y": y, "text": field("label", "nominal")},
             ),
-            mark(bars, _label(frame, linked), {"x": x, "y": y | {"field": "mid"}}),
+            mark(bars, _label(frame, linked), {"x": x, "y": y | {"field": "mid"}, "opacity": _STANDS_OUT}),
             mark(
                 f"{side}_marks", _TRIANGLE, {"x": x, "y": y, "tooltip": field("says", "nominal", title="job")}
             ),
@@ -332,12 +333,15 @@ def spec(frame: Frame, linked: Links, side: str = "left", *, alone: bool = False
 
 _AS_IS: Spec = {"scale": None, "legend": None}
 _BAR: Spec = {"type": "rect", "clip": True, "stroke": "#FFFFFF", "strokeWidth": 0.6}
+_STANDS_OUT: Spec = {
+    "condition": {"test": {"and": [{"param": "hover"}, {"param": "kinds"}]}, "value": 1},
+    "value": 0.2,
+}
 _TRIANGLE: Spec = {"type": "point", "style": "gp-mark", "filled": True, "clip": True}
 _TRIANGLE |= {"opacity": 1, "size": {"expr": "datum.size"}, "shape": {"expr": "datum.shape"}}
 
 
 def _bar_look(alone: bool) -> Spec:
-    shows = {"test": {"and": [{"param": "hover"}, {"param": "kinds"}]}, "value": 1}
     tips = ("job", "kind", "gpus", "time", "detail")
     return {
         "fill": field(
@@ -346,7 +350,7 @@ def _bar_look(alone: bool) -> Spec:
             scale=theme.kind_scale(),
             legend=theme.kind_legend() | ({"offset": 36} if alone else {}),
         ),
-        "opacity": {"condition": shows, "value": 0.2},
+        "opacity": _STANDS_OUT,
         "tooltip": [field(name, "nominal", title="GPUs" if name == "gpus" else name) for name in tips],
     }
 
@@ -357,10 +361,14 @@ def _triangle_look() -> Spec:
 
 def _label(frame: Frame, linked: Links) -> Spec:
     """Names in bars: letter and name where both fit, the letter alone in a short bar, or nothing."""
-    span = f"{frame.hours}"
+    span, hidden = f"{frame.hours}", "0"
     if linked.brush:
         span = f"(isValid(brush.x) ? abs(brush.x[1] - brush.x[0]) : {frame.hours})"
-    pixels = f"((datum.x2 - datum.x) * {frame.width} / {span})"
+        # What a zoom leaves out to the left: the name moves to where its bar becomes visible.
+        hidden = (
+            f"(isValid(brush.x) ? max(0, min(brush.x[0], brush.x[1]) - datum.x) * {frame.width} / {span} : 0)"
+        )
+    pixels = f"((datum.x2 - datum.x) * {frame.width} / {span} - {hidden})"
     code = theme.lookup(theme.KIND_CODES, "datum.kind")
     code = f"(datum.kind == 'unmet' ? split(datum.job, ' ')[0] : {code})"
     words = (
@@ -373,7 +381,7 @@ def _label(frame: Frame, linked: Links) -> Spec:
         "align": "left",
         "baseline": "middle",
         # Leaves room for the triangle of a job that runs already.
-        "dx": {"expr": "datum.x == 0 ? 13 : 4"},
+        "dx": {"expr": f"(datum.x == 0 ? 13 : 4) + {hidden}"},
         "fontSize": 10,
         "limit": {"expr": f"max(9, {pixels} - (datum.x == 0 ? 15 : 6))"},
         "fill": {"expr": "datum.kind == 'training' ? '#FFFFFF' : '#111111'"},
