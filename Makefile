@@ -26,6 +26,7 @@ test-python: $(READY)
 
 # nbval runs every notebook and compares every output with the committed one.
 test-notebooks: $(READY)
+	$(if $(NOTEBOOKS),,$(error there is no notebook to test))
 ifeq ($(SHARED),)
 	@echo "Notebooks on real data are left out: ../shared/traces is not there."
 endif
