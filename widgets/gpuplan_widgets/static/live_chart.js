@@ -105,6 +105,8 @@ function render({ model, el }) {
         actions: false, renderer: model.get("renderer"), loader: REFUSE, mode: "vega-lite",
         config: model.get(isDark() ? "config_dark" : "config_light"),
       });
+      // Vega's own 10,000 marks that have left the picture would be kept per data set.
+      made.view.cleanThreshold = 200;
       for (const [name, value] of Object.entries(payload.signals ?? {})) made.view.signal(name, value);
       await made.view.resize().runAsync();
     } catch (error) {
