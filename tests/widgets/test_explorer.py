@@ -315,6 +315,17 @@ def test_the_figures_are_written_when_they_are_opened(explorer):
     before = explorer.figures.value
     explorer.controls.penalty.value = 0.0
     assert explorer.figures.value != before
+    assert explorer.tables.value == ""
+    explorer.fold.selected_index = 1
+    assert "rlhf-13b-policy" in explorer.tables.value
+
+
+def test_the_picture_is_described_with_the_numbers_on_screen(explorer):
+    before = explorer.chart.label
+    explorer.controls.penalty.value = 0.0
+    value = explorer.plans["right"].figures["value"]
+    assert explorer.chart.label != before
+    assert f"value {value:,.1f}" in explorer.chart.label
 
 
 def test_the_scenario_is_copied_as_yaml_that_reads_back(explorer, tmp_path):

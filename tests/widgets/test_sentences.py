@@ -64,7 +64,10 @@ def test_a_reservation_is_no_ramp():
 def test_a_cap_that_keeps_an_app_from_free_gpus_is_told_from_a_full_cluster():
     # It holds none before step 0 and may acquire 2: 2 of 4 are missing in hour 0 though GPUs are free.
     (capped,) = sentences.notes(gp.plan(hand(8, demand=(4, 4, 4, 4), gpus=4, max_swap=2, held=[]), "aware"))
-    assert "2 GPU-hours of traffic (chat, hours 0–1) stay unserved: GPUs are free, but a swap cap" in capped
+    assert capped == (
+        "aware: 2 GPU-hours of traffic (chat, hours 0–1) stay unserved: GPUs are free, but limits hold it back "
+        "(chat: its swap cap is 2 per step)."
+    )
     # 6 are wanted of 4
     (full,) = sentences.notes(gp.plan(hand(8, demand=(6, 0, 0, 0), gpus=4), "aware"))
     assert "2 GPU-hours of traffic (chat, hours 0–1) stay unserved: all available GPUs serve" in full

@@ -10,6 +10,7 @@ from typing import Any
 
 import ipywidgets as W
 
+from gpuplan.allocation.charts import describe, table
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.plan import Plan, plan
 from gpuplan.inputs.errors import InputError, shorten
@@ -151,7 +152,9 @@ class AllocationExplorer(W.VBox):
         self.chart.file_name = f"gpuplan-{self._given.name}"
         self.summary = _html("gp-summary")
         self.figures = _html("gp-figures-table")
-        self.fold = W.Accordion([self.figures], titles=("All figures",), selected_index=None)
+        self.tables = _html("gp-chart-tables")
+        titles = ("All figures", "The charts as tables")
+        self.fold = W.Accordion([self.figures, self.tables], titles=titles, selected_index=None)
         self.fold.add_class("gp-all-figures")
         self.why = W.Dropdown(
             options=[("choose a job", -1)],
@@ -308,6 +311,7 @@ class AllocationExplorer(W.VBox):
 
     def _publish(self, scenario: AllocationScenario, plans: dict[str, Plan]) -> None:
         self._picture.show(plans)
+        self.chart.label = describe(*plans.values())
         self._scenario, self._plans = scenario, plans
         _set(self.summary, sentences.summary_html(plans["left"], plans["right"], self._remarks()))
         self.summary.remove_class("gp-old")
@@ -323,9 +327,12 @@ class AllocationExplorer(W.VBox):
         self._explain()
 
     def _tell_figures(self) -> None:
-        """Write the table of figures; a folded one waits until it is opened."""
-        if self.fold.selected_index is not None:
-            _set(self.figures, sentences.figures_html(*(self._plans[side] for side in SIDES)))
+        """Write the tables; a folded one waits until it is opened."""
+        left, right = (self._plans[side] for side in SIDES)
+        if self.fold.selected_index == 0:
+            _set(self.figures, sentences.figures_html(left, right))
+        elif self.fold.selected_index == 1:
+            _set(self.tables, table(left, right))
 
     def _remarks(self) -> list[str]:
         gone = [gpu for gpu in self._base.cluster.unavailable if gpu >= self._scenario.cluster.gpus]

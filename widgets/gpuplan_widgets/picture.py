@@ -40,7 +40,7 @@ class Picture:
         self.chart = LiveChart(
             self._spec(plans["left"].scenario, ROOM),
             _data(plans, ROOM),
-            label="Two allocation plans: GPUs over time, demand, use per step, and their comparison",
+            label="Two allocation plans",
         )
         self.chart.adapts = True
 

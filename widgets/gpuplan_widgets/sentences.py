@@ -60,10 +60,7 @@ def _unserved(plan: Plan) -> list[str]:
     told = []
     for steps, reason in (
         (outbid, _outbid_reason(plan, outbid, penalty)),
-        (
-            capped,
-            "GPUs are free, but a swap cap, a swap budget, a reservation or a maximum holds the app back",
-        ),
+        (capped, _held_back(plan, unmet[:, capped].any(axis=1))),
         ((short > 0) & ~capped & ~outbid, "all available GPUs serve traffic already"),
     ):
         amount = float(short[steps].sum()) * hours
@@ -74,6 +71,21 @@ def _unserved(plan: Plan) -> list[str]:
                 f"{reason}."
             )
     return told
+
+
+def _held_back(plan: Plan, short: np.ndarray) -> str:
+    """What keeps the apps that fall short from GPUs that are free."""
+    if plan.reservation:
+        return "GPUs are free, but the reservation is smaller than the demand"
+    limits = []
+    for app in (app for app, missing in zip(plan.scenario.realtime, short, strict=True) if missing):
+        known = (
+            (app.max_swap, f"its swap cap is {app.max_swap} per step"),
+            (app.swap_budget, f"its swap budget is {app.swap_budget}"),
+            (app.max_gpus, f"it may hold {app.max_gpus} at most"),
+        )
+        limits += [f"{_cut(app.name)}: {words}" for limit, words in known if limit is not None]
+    return "GPUs are free" + (f", but limits hold it back ({'; '.join(limits[:3])})" if limits else "")
 
 
 def _outbid_reason(plan: Plan, steps: np.ndarray, penalty: float) -> str:

@@ -69,6 +69,8 @@ function render({ model, el }) {
   const scroller = document.createElement("div");
   scroller.className = "gp-chart-scroll";
   scroller.tabIndex = 0;
+  scroller.setAttribute("role", "group");
+  scroller.setAttribute("aria-label", "Chart, scrolls where the page is narrow");
   const failure = document.createElement("div");
   failure.className = "gp-chart-error gp-message";
   failure.setAttribute("role", "alert");
@@ -188,7 +190,6 @@ function render({ model, el }) {
     root.setAttribute("aria-busy", String(busy));
     note.textContent = old ? model.get("note") : busy ? "Computing …" : "";
     root.setAttribute("aria-label", (old ? model.get("note") + ". " : "") + model.get("label"));
-    scroller.setAttribute("aria-label", model.get("label"));
   }
 
   // The page says how wide it is; what is drawn for that width comes back as a new specification.
