@@ -1,16 +1,23 @@
-"""Charts of allocation plans: Gantts, demand, GPUs in use, comparison; for a live page or alone."""
+"""Charts of allocation plans: Gantts, demand, GPUs in use, comparison; for a live page or alone.
 
-from gpuplan.allocation.charts.alone import (
-    comparison_chart,
-    dashboard,
-    demand_chart,
-    gantt,
-    gantt_pair,
-    to_html,
-    utilization_chart,
-)
+The live page (`dashboard_spec`, `dashboard_data`) needs no Altair; charts that stand alone import it when asked for.
+"""
+
+from typing import TYPE_CHECKING, Any
+
 from gpuplan.allocation.charts.live import dashboard_data, dashboard_spec
 from gpuplan.allocation.charts.words import describe, table
+
+if TYPE_CHECKING:
+    from gpuplan.allocation.charts.alone import (
+        comparison_chart,
+        dashboard,
+        demand_chart,
+        gantt,
+        gantt_pair,
+        to_html,
+        utilization_chart,
+    )
 
 __all__ = [
     "comparison_chart",
@@ -25,3 +32,11 @@ __all__ = [
     "to_html",
     "utilization_chart",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from gpuplan.allocation.charts import alone
+
+    return getattr(alone, name)

@@ -60,7 +60,7 @@ def bars_of(plan: "Plan") -> Bars:
     return Bars(
         low=np.concatenate((first, low, out_low)),
         high=np.concatenate((first + sizes[placed], high, out_high)),
-        start=np.concatenate((plan.start[placed], start, np.zeros(len(out_low)))) * hours,
+        start=np.concatenate((plan.start[placed], start, np.zeros(len(out_low)))).astype(np.float64) * hours,
         end=np.concatenate((plan.end[placed], end, np.full(len(out_low), float(scenario.horizon.steps))))
         * hours,
         job=np.concatenate((placed, n_jobs + code // 2, nobody)),

@@ -65,7 +65,9 @@ def comparison_data(names: Sequence[str], figures: Sequence[Figures]) -> dict[st
 
 
 def _rows(names: Sequence[str], figures: Sequence[Figures], shown: Sequence[Shown], scale: float) -> Columns:
-    rows: Columns = {name: [] for name in ("row", "value", "at", "says", "first", "bound", "top")}
+    rows: Columns = {name: [] for name in ("row", "value", "at", "says", "first", "top")}
+    if not shown[0].share:
+        rows["bound"] = []
     reach = [abs(scale * (entry[figure.name] or 0)) for figure in shown for entry in figures]
     reach += [] if shown[0].share else [entry.get("bound") or 0 for entry in figures]
     top = 190.0 if shown[0].share else round(1.9 * max(reach), 4) or 1.0
@@ -82,6 +84,7 @@ def _rows(names: Sequence[str], figures: Sequence[Figures], shown: Sequence[Show
             rows["at"].append(max(drawn, 0, *([] if bound is None else [round(bound, 4)])))
             rows["says"].append(text)
             rows["first"].append(int(number == 0))
-            rows["bound"].append(None if bound is None else round(bound, 4))
+            if not figure.share:
+                rows["bound"].append(None if bound is None else round(bound, 4))
             rows["top"].append(top)
     return rows

@@ -1,6 +1,7 @@
 """Charts in words: descriptions that state the numbers, and tables for screen readers (all names escaped)."""
 
 import html
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -163,4 +164,6 @@ def _table(caption: str, header: Iterable[str], rows: Iterable[Sequence[str]]) -
 def _cell(text: str) -> str:
     """Escaped text, isolated so that a right-to-left name does not turn its neighbours round."""
     escaped = html.escape(text)
-    return escaped if text.isascii() else f"<bdi>{escaped}</bdi>"
+    if text.isascii() or not any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in text):
+        return escaped
+    return f"<bdi>{escaped}</bdi>"
