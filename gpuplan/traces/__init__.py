@@ -1,0 +1,1 @@
+"""Real traces as scenarios, each with an account of every row: read, used, left out and why."""
