@@ -11,7 +11,7 @@ the unit that `gpuplan.allocation.problem` chose. ``-1`` means "none".
 Three tables go through most functions (few arguments keep calls and compilation short):
 
 - ``jobs`` int64[J, 7], a row per batch job with the columns `SIZE` (GPUs), `DURATION` (steps),
-  `EARLIEST` and `LATEST` (first and last step at which it may start), `PRIORITY`, and what the
+  `EARLIEST` and `LATEST` (first and last step at which it may start; `LATEST` -1: never), `PRIORITY`, and what the
   plan says, `START` (step) and `FIRST` (GPU);
 - ``apps`` int64[R, 7], a row per real-time app with `CAP`, `MINIMUM`, `MAXIMUM`, `LEFT` (what
   remains of the swap budget), `KNOWN` (1 where the GPUs held before step 0 are known), `N_HELD`
@@ -20,9 +20,16 @@ Three tables go through most functions (few arguments keep calls and compilation
   ``t + 1`` in step ``t``.
 """
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from gpuplan.jit import njit
+
+Words = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 u64 = np.uint64
 NOTHING = u64(0)
@@ -50,7 +57,7 @@ ANY_ROOM = 1 << 40
 
 
 @njit
-def lowest_bit(x):  # type: ignore[no-untyped-def]
+def lowest_bit(x: Any) -> Any:
     """Index of the lowest set bit of a word that is not zero."""
     p = 0
     if x & u64(0xFFFFFFFF) == NOTHING:
@@ -74,7 +81,7 @@ def lowest_bit(x):  # type: ignore[no-untyped-def]
 
 
 @njit
-def highest_gpu(words):  # type: ignore[no-untyped-def]
+def highest_gpu(words: Words) -> Any:
     """Number of the highest GPU in a set of words, -1 where it is empty."""
     for w in range(words.size - 1, -1, -1):
         x = words[w]
@@ -89,7 +96,7 @@ def highest_gpu(words):  # type: ignore[no-untyped-def]
 
 
 @njit
-def lowest_gpu(words):  # type: ignore[no-untyped-def]
+def lowest_gpu(words: Words) -> Any:
     """Number of the lowest GPU in a set of words, -1 where it is empty."""
     for w in range(words.size):
         if words[w] != NOTHING:
@@ -98,7 +105,7 @@ def lowest_gpu(words):  # type: ignore[no-untyped-def]
 
 
 @njit
-def count_bits(x):  # type: ignore[no-untyped-def]
+def count_bits(x: Any) -> Any:
     """Number of set bits of a word."""
     x = x - ((x >> ONE) & u64(0x5555555555555555))
     x = (x & u64(0x3333333333333333)) + ((x >> u64(2)) & u64(0x3333333333333333))
@@ -110,7 +117,7 @@ def count_bits(x):  # type: ignore[no-untyped-def]
 
 
 @njit
-def block_word(first, n, w):  # type: ignore[no-untyped-def]
+def block_word(first: Any, n: Any, w: Any) -> Any:
     """The part of the block ``first .. first + n - 1`` that lies in word ``w``."""
     low = max(first - 64 * w, 0)
     high = min(first + n - 64 * w, 64)
@@ -123,7 +130,7 @@ def block_word(first, n, w):  # type: ignore[no-untyped-def]
 
 
 @njit
-def level_of(length):  # type: ignore[no-untyped-def]
+def level_of(length: Any) -> Any:
     """Largest ``k`` with ``2**k <= length``."""
     k = 0
     while (2 << k) <= length:
@@ -132,7 +139,7 @@ def level_of(length):  # type: ignore[no-untyped-def]
 
 
 @njit
-def double(free):  # type: ignore[no-untyped-def]
+def double(free: Words) -> Any:
     """Fill the levels above 0 of ``free`` [K, T, W] (overwritten) from level 0."""
     K, T, W = free.shape
     for k in range(1, K):
@@ -143,7 +150,7 @@ def double(free):  # type: ignore[no-untyped-def]
 
 
 @njit
-def window(free, start, end, out):  # type: ignore[no-untyped-def]
+def window(free: Words, start: Any, end: Any, out: Words) -> Any:
     """GPUs free in all steps ``start .. end - 1`` (``end > start``) into ``out`` [W]; True if any."""
     k = min(level_of(end - start), free.shape[0] - 1)
     h = 1 << k
@@ -159,7 +166,7 @@ def window(free, start, end, out):  # type: ignore[no-untyped-def]
 
 
 @njit
-def take(free, start, end, first, n):  # type: ignore[no-untyped-def]
+def take(free: Words, start: Any, end: Any, first: Any, n: Any) -> Any:
     """Mark a block busy in steps ``start .. end - 1`` at every level of ``free`` (overwritten)."""
     K, T, _ = free.shape
     for w in range(first // 64, (first + n - 1) // 64 + 1):
@@ -171,7 +178,7 @@ def take(free, start, end, first, n):  # type: ignore[no-untyped-def]
 
 
 @njit
-def block_starts(words, n):  # type: ignore[no-untyped-def]
+def block_starts(words: Words, n: Any) -> Any:
     """Overwrite a set of free GPUs [W] by the first GPUs of free blocks of ``n`` (a power of 2)."""
     W = words.size
     have = 1
@@ -195,7 +202,9 @@ def block_starts(words, n):  # type: ignore[no-untyped-def]
 
 
 @njit
-def find_start(free, room, n, duration, first, last, allowed, out):  # type: ignore[no-untyped-def]
+def find_start(
+    free: Words, room: Ints, n: Any, duration: Any, first: Any, last: Any, allowed: Words, out: Words
+) -> Any:
     """Earliest step in ``first .. last`` at which a block of ``n`` is free for ``duration``, or -1.
 
     ``room`` [T] bounds the GPUs that batch work may still use in a step, ``allowed`` [C, W] the first
@@ -229,7 +238,9 @@ def find_start(free, room, n, duration, first, last, allowed, out):  # type: ign
 
 
 @njit
-def find_start_narrow(free, room, n, duration, first, last, allowed, out):  # type: ignore[no-untyped-def]
+def find_start_narrow(
+    free: Words, room: Ints, n: Any, duration: Any, first: Any, last: Any, allowed: Words, out: Words
+) -> Any:
     """`find_start` for up to 64 GPUs: windows are read from their end, a dead end is jumped over."""
     T = free.shape[1]
     fits = allowed[level_of(n), 0]
@@ -258,13 +269,13 @@ def find_start_narrow(free, room, n, duration, first, last, allowed, out):  # ty
 
 
 @njit
-def snuggest(free, firsts, start, end, n):  # type: ignore[no-untyped-def]
+def snuggest(free: Words, firsts: Words, start: Any, end: Any, n: Any) -> Any:
     """Of the possible first GPUs [W], the one whose block leaves the fewest free neighbours.
 
     Only ends of runs of positions are compared: a block in the middle of a free stretch touches
     nothing. A block that is not aligned to its own size pays one neighbour for each end.
     """
-    T, W = free.shape[1], free.shape[2]
+    W = free.shape[2]
     best = -1
     best_cost = np.int64(1) << 62
     for w in range(W):
@@ -292,7 +303,7 @@ def snuggest(free, firsts, start, end, n):  # type: ignore[no-untyped-def]
 
 
 @njit
-def open_sides(free, start, end, first, n):  # type: ignore[no-untyped-def]
+def open_sides(free: Words, start: Any, end: Any, first: Any, n: Any) -> Any:
     """Free cells beside a block in its steps, one less for each end in time that is closed."""
     T, W = free.shape[1], free.shape[2]
     cost = 0
@@ -316,7 +327,17 @@ def open_sides(free, start, end, first, n):  # type: ignore[no-untyped-def]
 
 
 @njit
-def place(j, floor, snug, jobs, free, room, allowed, known, out):  # type: ignore[no-untyped-def]
+def place(
+    j: Any,
+    floor: Any,
+    snug: Any,
+    jobs: Ints,
+    free: Words,
+    room: Ints,
+    allowed: Words,
+    known: Ints,
+    out: Words,
+) -> Any:
     """Put job ``j`` at its earliest feasible step ``>= floor``; True if it found a place.
 
     ``snug`` chooses the snuggest block, otherwise the lowest GPU. ``known[c, d]`` is a step before
@@ -354,11 +375,12 @@ def place(j, floor, snug, jobs, free, room, allowed, known, out):  # type: ignor
 
 
 @njit
-def reserve_peaks(available, jobs, peak, held):  # type: ignore[no-untyped-def]
+def reserve_peaks(available: Words, jobs: Ints, peak: Ints, held: Words) -> Any:
     """GPUs that each app reserves for the whole horizon, as words [R, W].
 
-    ``FIRST`` of a job is not -1 for inherited work. First every app keeps what it holds (the highest ``peak`` of them), then in file order each
-    takes the highest GPUs that are available, run no inherited work and are held by nobody.
+    First every app keeps what it holds (the highest ``peak`` of them), then in file order each takes
+    the highest GPUs that are available, run no inherited work (jobs whose `FIRST` is not -1) and are
+    held by nobody.
     """
     R, W = held.shape
     reserved = np.zeros((R, W), np.uint64)
@@ -390,7 +412,7 @@ def reserve_peaks(available, jobs, peak, held):  # type: ignore[no-untyped-def]
 
 
 @njit
-def demand_curve(demand, app, curve):  # type: ignore[no-untyped-def]
+def demand_curve(demand: Ints, app: Ints, curve: Ints) -> Any:
     """The smallest holding that covers demand within the cap, into ``curve`` [T].
 
     ``curve(t) = max over s of (demand(s) - cap * abs(t - s))``, clipped to the app's range and to
@@ -420,7 +442,7 @@ def demand_curve(demand, app, curve):  # type: ignore[no-untyped-def]
 
 
 @njit
-def fill_valley(curve, n_held):  # type: ignore[no-untyped-def]
+def fill_valley(curve: Ints, n_held: Any) -> Any:
     """Raise the shortest valley of ``curve`` by one GPU, which saves one swap; False if none."""
     T = curve.size
     best = T + 1
@@ -444,7 +466,7 @@ def fill_valley(curve, n_held):  # type: ignore[no-untyped-def]
 
 
 @njit
-def cut_peak(curve, minimum, n_held):  # type: ignore[no-untyped-def]
+def cut_peak(curve: Ints, minimum: Any, n_held: Any) -> Any:
     """Lower the narrowest peak of ``curve`` above ``minimum`` by one GPU, which saves one swap."""
     T = curve.size
     best = T + 1
@@ -464,7 +486,7 @@ def cut_peak(curve, minimum, n_held):  # type: ignore[no-untyped-def]
 
 
 @njit
-def hold_on(r, g, start, end, free, hold, ledger):  # type: ignore[no-untyped-def]
+def hold_on(r: Any, g: Any, start: Any, end: Any, free: Words, hold: Words, ledger: Ints) -> Any:
     """App ``r`` holds GPU ``g`` in steps ``start .. end - 1``."""
     take(free, start, end, g, i64(1))
     w, bit = g // 64, ONE << u64(g % 64)
@@ -474,7 +496,9 @@ def hold_on(r, g, start, end, free, hold, ledger):  # type: ignore[no-untyped-de
 
 
 @njit
-def release_step(r, must, end, free, ledger, apps, words, spare):  # type: ignore[no-untyped-def]
+def release_step(
+    r: Any, must: Ints, end: Any, free: Words, ledger: Ints, apps: Ints, words: Words, spare: Words
+) -> Any:
     """A step after ``must`` at which app ``r`` may let go a GPU of ``words`` [W], free up to ``end``.
 
     ``end`` itself where the cap allows it, else the next later step up to which one of the GPUs
@@ -506,7 +530,7 @@ def release_step(r, must, end, free, ledger, apps, words, spare):  # type: ignor
 
 
 @njit
-def longest_run(free, start, end, words):  # type: ignore[no-untyped-def]
+def longest_run(free: Words, start: Any, end: Any, words: Words) -> Any:
     """Narrow ``words`` [W] to the GPUs free longest from ``start``; the step at which they end."""
     W = words.size
     e = start + 1
@@ -523,7 +547,7 @@ def longest_run(free, start, end, words):  # type: ignore[no-untyped-def]
 
 
 @njit
-def fitting(free, start, end, snug, words, spare):  # type: ignore[no-untyped-def]
+def fitting(free: Words, start: Any, end: Any, snug: Any, words: Words, spare: Words) -> Any:
     """One GPU of ``words`` [W]: the highest; with ``snug`` first those that are busy just outside.
 
     Overwrites ``spare`` [W].
@@ -544,7 +568,7 @@ def fitting(free, start, end, snug, words, spare):  # type: ignore[no-untyped-de
 
 
 @njit
-def extend(r, t, end, free, hold, ledger, apps, out):  # type: ignore[no-untyped-def]
+def extend(r: Any, t: Any, end: Any, free: Words, hold: Words, ledger: Ints, apps: Ints, out: Words) -> Any:
     """Keep a GPU that app ``r`` lets go at step ``t`` longer, up to ``end``; the step reached or -1.
 
     Costs no swap: the release moves from ``t`` to a later step. ``out`` [2, W] is overwritten.
@@ -567,7 +591,9 @@ def extend(r, t, end, free, hold, ledger, apps, out):  # type: ignore[no-untyped
 
 
 @njit
-def acquire(r, t, end, snug, free, hold, ledger, apps, out):  # type: ignore[no-untyped-def]
+def acquire(
+    r: Any, t: Any, end: Any, snug: Any, free: Words, hold: Words, ledger: Ints, apps: Ints, out: Words
+) -> Any:
     """Take a GPU for app ``r`` from step ``t`` (earlier where the cap is used up); step reached or -1.
 
     ``out`` [2, W] is overwritten.
@@ -605,7 +631,9 @@ def acquire(r, t, end, snug, free, hold, ledger, apps, out):  # type: ignore[no-
 
 
 @njit
-def lay(r, target, snug, free, hold, ledger, apps, out):  # type: ignore[no-untyped-def]
+def lay(
+    r: Any, target: Ints, snug: Any, free: Words, hold: Words, ledger: Ints, apps: Ints, out: Words
+) -> Any:
     """Give app ``r`` GPUs until it holds ``target`` [T] per step, as far as cells and caps allow.
 
     Level by level, the lowest (longest) first: every stretch of steps in which the app holds less
@@ -619,7 +647,7 @@ def lay(r, target, snug, free, hold, ledger, apps, out):  # type: ignore[no-unty
     for t in range(T):
         highest = max(highest, target[t])
     for level in range(1, highest + 1):
-        t = i64(0)
+        t: Any = i64(0)
         while t < T:
             if ledger[HOLDS, r, t] >= level or target[t] < level:
                 t += 1
@@ -638,7 +666,20 @@ def lay(r, target, snug, free, hold, ledger, apps, out):  # type: ignore[no-unty
 
 
 @njit
-def run_program(program, strict, targets, free, room, hold, ledger, apps, jobs, allowed, known, out):  # type: ignore[no-untyped-def]
+def run_program(
+    program: Ints,
+    strict: Any,
+    targets: Ints,
+    free: Words,
+    room: Ints,
+    hold: Words,
+    ledger: Ints,
+    apps: Ints,
+    jobs: Ints,
+    allowed: Words,
+    known: Ints,
+    out: Words,
+) -> Any:
     """Carry out one pass: a list of instructions, each a job to place or something about an app.
 
     ``program`` holds `SNUG` or `LOWEST` first, then instructions up to the first -1: ``j`` places
@@ -673,7 +714,7 @@ def run_program(program, strict, targets, free, room, hold, ledger, apps, jobs, 
 
 
 @njit
-def clear(known, room, gpus):  # type: ignore[no-untyped-def]
+def clear(known: Ints, room: Ints, gpus: Any) -> Any:
     """Forget what is known of jobs' earliest steps, and give batch work ``gpus`` in every step."""
     for t in range(room.size):
         room[t] = gpus
@@ -684,7 +725,16 @@ def clear(known, room, gpus):  # type: ignore[no-untyped-def]
 
 
 @njit
-def copy_state(free, hold, ledger, apps, free_to, hold_to, ledger_to, apps_to):  # type: ignore[no-untyped-def]
+def copy_state(
+    free: Words,
+    hold: Words,
+    ledger: Ints,
+    apps: Ints,
+    free_to: Words,
+    hold_to: Words,
+    ledger_to: Ints,
+    apps_to: Ints,
+) -> Any:
     """Copy free words and the apps' state (GPUs held, ledger, budgets) into the last four."""
     K, T, W = free.shape
     for k in range(K):
@@ -702,7 +752,7 @@ def copy_state(free, hold, ledger, apps, free_to, hold_to, ledger_to, apps_to): 
 
 
 @njit
-def plan_worth(jobs, apps, ledger, demand, weight_sum):  # type: ignore[no-untyped-def]
+def plan_worth(jobs: Ints, apps: Ints, ledger: Ints, demand: Ints, weight_sum: Ints) -> Any:
     """Objective of a plan: what its batch work earns less what its unmet demand costs."""
     R, T = demand.shape
     total = i64(0)
@@ -718,14 +768,23 @@ def plan_worth(jobs, apps, ledger, demand, weight_sum):  # type: ignore[no-untyp
 
 
 @njit
-def job_worth(j, s, jobs, weight_sum):  # type: ignore[no-untyped-def]
+def job_worth(j: Any, s: Any, jobs: Ints, weight_sum: Ints) -> Any:
     """What job ``j`` earns from step ``s`` to its end or the end of the horizon."""
     e = min(weight_sum.size - 1, s + jobs[j, DURATION])
     return jobs[j, PRIORITY] * jobs[j, SIZE] * (weight_sum[e] - weight_sum[s])
 
 
 @njit
-def best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out):  # type: ignore[no-untyped-def]
+def best_outbid(
+    j: Any,
+    jobs: Ints,
+    batch_free: Words,
+    spare: Ints,
+    cheapest: Any,
+    weight_sum: Ints,
+    allowed: Words,
+    out: Words,
+) -> Any:
     """The step at which job ``j`` gains most over served demand, or -1 where it gains nothing.
 
     ``batch_free`` leaves real-time GPUs out, ``spare`` [T] are the GPUs free of served demand: each
@@ -734,7 +793,7 @@ def best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out):
     """
     T, W = batch_free.shape[1], batch_free.shape[2]
     n, d = jobs[j, SIZE], jobs[j, DURATION]
-    best = i64(-1)
+    best: Any = i64(-1)
     best_gain = i64(0)
     for s in range(jobs[j, EARLIEST], jobs[j, LATEST] + 1):
         e = min(T, s + d)
@@ -749,14 +808,14 @@ def best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out):
                 some |= out[1, w]
             if some != NOTHING:
                 best_gain = gain
-                best = i64(s)
+                best = s
                 for w in range(W):
                     out[0, w] = out[1, w]
     return best
 
 
 @njit
-def least_harm(hold, apps, firsts, start, end, n):  # type: ignore[no-untyped-def]
+def least_harm(hold: Words, apps: Ints, firsts: Words, start: Any, end: Any, n: Any) -> Any:
     """Of the possible first GPUs [W], the one whose block takes the cheapest real-time GPUs."""
     R, W = hold.shape[0], hold.shape[2]
     best = i64(-1)
@@ -779,7 +838,19 @@ def least_harm(hold, apps, firsts, start, end, n):  # type: ignore[no-untyped-de
 
 
 @njit
-def outbid(program, tried, jobs, apps, batch_free, served, hold, weight_sum, allowed, spare, out):  # type: ignore[no-untyped-def]
+def outbid(
+    program: Ints,
+    tried: Ints,
+    jobs: Ints,
+    apps: Ints,
+    batch_free: Words,
+    served: Ints,
+    hold: Words,
+    weight_sum: Ints,
+    allowed: Words,
+    spare: Ints,
+    out: Words,
+) -> Any:
     """Put the next job without a place where it gains most over served demand; the job or -1.
 
     Jobs go in the order of ``program`` from position ``tried[0]`` on (overwritten). ``batch_free``
@@ -809,8 +880,8 @@ def outbid(program, tried, jobs, apps, batch_free, served, hold, weight_sum, all
 
 
 @njit
-def promote(program, loser, n_jobs, copy):  # type: ignore[no-untyped-def]
-    """Copy a program with job ``loser`` before its first job (``copy`` [M] overwritten)."""
+def promote(program: Ints, loser: Any, n_jobs: Any, copy: Ints) -> Any:
+    """Copy a program with job ``loser``, one of its jobs, before the first (``copy`` [M] overwritten)."""
     copy[0] = program[0]
     k = 1
     moved = False
@@ -829,7 +900,7 @@ def promote(program, loser, n_jobs, copy):  # type: ignore[no-untyped-def]
 
 
 @njit
-def worst_loss(jobs, weight_sum, tried):  # type: ignore[no-untyped-def]
+def worst_loss(jobs: Ints, weight_sum: Ints, tried: Ints) -> Any:
     """The job that earns most less than it could at its earliest step, not yet ``tried`` [J], or -1."""
     worst = i64(-1)
     most = i64(0)
@@ -846,24 +917,24 @@ def worst_loss(jobs, weight_sum, tried):  # type: ignore[no-untyped-def]
 
 @njit
 def attempt(
-    program,
-    strict,
-    first,
-    targets,
-    clean,
-    must_hold,
-    must,
-    must_apps,
-    free,
-    hold,
-    ledger,
-    apps,
-    jobs,
-    allowed,
-    known,
-    room,
-    out,
-):  # type: ignore[no-untyped-def]
+    program: Ints,
+    strict: Any,
+    first: Any,
+    targets: Ints,
+    clean: Words,
+    must_hold: Words,
+    must: Ints,
+    must_apps: Ints,
+    free: Words,
+    hold: Words,
+    ledger: Ints,
+    apps: Ints,
+    jobs: Ints,
+    allowed: Words,
+    known: Ints,
+    room: Ints,
+    out: Words,
+) -> Any:
     """Carry out a program on what apps must hold, after job ``first`` (-1: none) where it stands.
 
     Overwrites the state (``free``, ``hold``, ``ledger``, ``apps``), ``jobs`` and the work arrays.
@@ -880,7 +951,7 @@ def attempt(
 
 
 @njit
-def copy_plan(jobs, hold, jobs_to, hold_to):  # type: ignore[no-untyped-def]
+def copy_plan(jobs: Ints, hold: Words, jobs_to: Ints, hold_to: Words) -> Any:
     """Copy where jobs and apps stand into the last two."""
     for j in range(jobs.shape[0]):
         jobs_to[j, START] = jobs[j, START]
@@ -892,29 +963,37 @@ def copy_plan(jobs, hold, jobs_to, hold_to):  # type: ignore[no-untyped-def]
 
 
 @njit
-def demand_served(ledger, must, demand, served):  # type: ignore[no-untyped-def]
-    """Demand met per step with GPUs that apps need not hold into ``served`` [T]; all demand met."""
-    total = i64(0)
+def demand_served(ledger: Ints, must: Ints, demand: Ints, served: Ints) -> Any:
+    """Demand met per step with GPUs that apps need not hold, into ``served`` [T]."""
     for t in range(served.size):
         served[t] = 0
         for r in range(demand.shape[0]):
-            met = min(ledger[HOLDS, r, t], demand[r, t])
-            total += met
-            served[t] += max(0, met - must[HOLDS, r, t])
-    return total
+            served[t] += max(0, min(ledger[HOLDS, r, t], demand[r, t]) - must[HOLDS, r, t])
 
 
 @njit
-def allocate(programs, strict, promotions, trials, base, jobs, allowed, weight_sum, demand, apps, held):  # type: ignore[no-untyped-def]
+def allocate(
+    programs: Ints,
+    strict: Any,
+    promotions: Any,
+    trials: Any,
+    base: Words,
+    jobs: Ints,
+    allowed: Words,
+    weight_sum: Ints,
+    demand: Ints,
+    apps: Ints,
+    held: Words,
+) -> Any:
     """Build a plan per program, keep the best, improve it by promoting jobs and by outbidding demand.
 
     Every pass starts from what apps must hold anyway: first what they hold already and cannot let
     go in time, then their minimums. The plan with the largest objective is kept (of equal ones the
-    one that serves more demand, then the first). Then, up to ``promotions`` times, the job that
-    loses most against its earliest start goes before the other jobs of the best plan's program,
-    and the new plan and program are kept where the objective is larger. At last, up to ``trials``
-    times, a job without a place is put where it gains most over served demand, the last program
-    lays the apps around it, and the plan is kept where its objective is larger.
+    first). Then, up to ``promotions`` times, the job that loses most against its earliest start goes
+    before the other jobs of the best plan's program, and the new plan and program are kept where the
+    objective is larger. At last, up to ``trials`` times, a job without a place is put where it gains
+    most over served demand, the last program lays the apps around it, and the plan is kept where its
+    objective is larger.
 
     Parameters
     ----------
@@ -941,6 +1020,8 @@ def allocate(programs, strict, promotions, trials, base, jobs, allowed, weight_s
     jobs : int64[J, 7]
         With `START` and `FIRST` of the best plan.
     hold : uint64[R, T + 1, W]
+    worth : int
+        Its objective.
     """
     T, W = base.shape
     J, R = jobs.shape[0], demand.shape[0]
@@ -1004,7 +1085,6 @@ def allocate(programs, strict, promotions, trials, base, jobs, allowed, weight_s
     )
     copy_state(free, hold, ledger, now_apps, clean, must_hold, must, must_apps)
     best = i64(0)
-    best_served = i64(-1)
     current = np.full(M, -1, np.int64)
     i = 0
     while i < N + promotions:
@@ -1035,17 +1115,15 @@ def allocate(programs, strict, promotions, trials, base, jobs, allowed, weight_s
             out,
         )
         worth = plan_worth(now, apps, ledger, demand, weight_sum)
-        total = demand_served(ledger, must, demand, spare)
-        if best_served < 0 or worth > best or (worth == best and total > best_served and i < N):
-            best, best_served = worth, total
+        if i == 0 or worth > best:
+            best = worth
             copy_plan(now, hold, best_jobs, best_hold)
-            for t in range(T):
-                served[t] = spare[t]
+            demand_served(ledger, must, demand, served)
             for k in range(M):
                 current[k] = program[k] if i >= N else programs[i, k]
         i += 1
     if R == 0 or trials == 0:
-        return best_jobs, best_hold
+        return best_jobs, best_hold, best
     # from here on ``clean`` is free of the best plan's batch work
     for j in range(J):
         if best_jobs[j, START] >= 0 and jobs[j, START] < 0:
@@ -1082,14 +1160,24 @@ def allocate(programs, strict, promotions, trials, base, jobs, allowed, weight_s
             copy_plan(now, hold, best_jobs, best_hold)
             demand_served(ledger, must, demand, served)
             take(clean, now[j, START], min(T, now[j, START] + now[j, DURATION]), now[j, FIRST], now[j, SIZE])
-    return best_jobs, best_hold
+    return best_jobs, best_hold, best
 
 
 # ------------------------------------------------------------------------------------- bound
 
 
 @njit
-def price_bound(capacity, jobs, priority, weight_sum, demand, least, most, cost, rounds):  # type: ignore[no-untyped-def]
+def price_bound(
+    capacity: Ints,
+    jobs: Ints,
+    priority: Floats,
+    weight_sum: Ints,
+    demand: Ints,
+    least: Ints,
+    most: Ints,
+    cost: Floats,
+    rounds: Any,
+) -> Any:
     """Upper bound on the objective: a price for each GPU-step instead of the limit on their number.
 
     Lagrangian relaxation of "which GPU": every job takes the start at which it earns most above

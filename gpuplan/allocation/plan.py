@@ -5,7 +5,7 @@ import html
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 NOTHING = -1
 UNAVAILABLE = -2
@@ -228,12 +230,11 @@ class Comparison:
 
     @cached_property
     def wide(self) -> "pd.DataFrame":
-        """A row per figure, a column per policy, and the unit."""
+        """A row per figure, a column per policy (units in `gpuplan.allocation.figures.UNITS`)."""
         import pandas as pd
 
         columns = {name: pd.Series(plan.figures, dtype=float) for name, plan in self.plans.items()}
         wide = pd.DataFrame(columns)
-        wide["unit"] = [UNITS[figure] for figure in wide.index]
         wide.index.name = "figure"
         return wide
 
@@ -367,6 +368,6 @@ def _bits(words: npt.NDArray[np.uint64], gpus: int) -> npt.NDArray[np.bool_]:
     return np.unpackbits(little, axis=1, bitorder="little", count=gpus).astype(np.bool_)
 
 
-def _frozen(array: Any) -> Any:
+def _frozen(array: Array) -> Array:
     array.setflags(write=False)
     return array

@@ -27,9 +27,9 @@ _KERNEL_LIMIT = 1 << 62
 class Problem:
     """The arrays of an allocation scenario (shapes as in `gpuplan.allocation.kernels`).
 
-    The columns `PRIORITY` of `jobs` and `COST` of `apps` share one unit, divided by whatever they have in common (and rounded
-    where the largest possible objective would not fit 64 bits): good for comparing plans, while
-    figures are counted from `priority_milli`, `weight_sum` and `cost_units`, which are exact.
+    The columns `PRIORITY` of `jobs` and `COST` of `apps` share one unit, divided by whatever they have
+    in common (and rounded where the largest possible objective would not fit 64 bits): good for
+    comparing plans, while figures are counted from `priority_milli`, `weight_sum` and `cost_units`, which are exact.
     """
 
     scenario: AllocationScenario
@@ -129,9 +129,10 @@ def compile_problem(scenario: AllocationScenario) -> Problem:
         if reason is not None:
             set_aside[job.name] = reason
     movable = [j for j, job in enumerate(jobs) if job.running_on is None and job.name not in set_aside]
-    last = steps - (duration if scenario.rules.must_finish else 1)
+    latest = steps - (duration if scenario.rules.must_finish else np.ones_like(duration))
+    latest[np.array([job.name in set_aside for job in jobs], np.bool_)] = -1
     start = np.where(running >= 0, 0, -1)
-    columns = (size, duration, earliest, np.broadcast_to(last, size.shape), priority, start, running)
+    columns = (size, duration, earliest, latest, priority, start, running)
     return Problem(
         scenario=scenario,
         gpus=cluster.gpus,

@@ -53,8 +53,9 @@ def area_legend(kinds: Sequence[str]) -> Spec:
     }
 
 
-def _title(words: str) -> Spec:
-    return {"text": words, "fontSize": 11, "fontWeight": "normal", "frame": "group"}
+def _title(words: str, width: int) -> Spec:
+    """Title no wider than its panel, which would push the next column aside."""
+    return {"text": words, "fontSize": 11, "fontWeight": "normal", "frame": "group", "limit": width}
 
 
 def demand_panel(
@@ -72,7 +73,7 @@ def demand_panel(
     return {
         "width": frame.width,
         "height": DEMAND_HEIGHT,
-        "title": _title(title),
+        "title": _title(title, frame.width),
         "layer": [
             _area(data, x, None, "served", "real-time"),
             _area(data, x, "served", "held", "reserved-idle"),
@@ -100,7 +101,7 @@ def usage_panel(frame: Frame, side: str, title: str, height: int = USAGE_HEIGHT)
     return {
         "width": frame.width,
         "height": height,
-        "title": _title(title),
+        "title": _title(title, frame.width),
         "layer": [
             _area(data, x, None, "training", "training"),
             _area(data, x, "training", "batch", "batch-inference"),
@@ -123,6 +124,7 @@ def comparison_panel(width: int, name: str, n_policies: int) -> Spec:
     inset = NAME_WIDTH
     scale = {"zero": True, "nice": False, "range": [inset, width]}
     axis = {"title": title, "grid": False, "titleAnchor": "start", "titleX": inset, **ticks}
+    axis["titleLimit"] = width - inset
     names = {"labelLimit": inset - 4, "ticks": False, "domain": False, "offset": -inset, "labelPadding": 5}
     y = field("row", "nominal", sort=None, title=None, axis=names)
     x = {name: field(name, scale=scale, axis=axis) for name in ("top", "value", "at", "bound")}

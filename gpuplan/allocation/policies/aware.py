@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuplan.allocation.kernels import ANY_ROOM, COST, CURVE, PRIORITY, ROOM, SNUG
+from gpuplan.allocation.kernels import ANY_ROOM, COST, CURVE, LOWEST, PRIORITY, ROOM, SNUG
 from gpuplan.allocation.policies.base import Assignment, Policy, allocate, app_step, by_priority, curves_then
 from gpuplan.allocation.problem import Int64, Problem
 
@@ -20,7 +20,8 @@ ORDERS = ((0.5, 0.25, True), (0.5, 0.25, False))
 def run(problem: Problem) -> Assignment:
     """Build a plan per order, keep the best, improve it, then let blocks outbid traffic where that gains.
 
-    Two of the passes are the plans of ``curve-fifo`` and ``curve-priority``: never worse than those.
+    The plans of ``curve-fifo`` and ``curve-priority`` are among those compared: never worse than they.
+    Where unmet demand costs nothing, batch work is planned as if there were no apps.
     """
     apps = np.argsort(-problem.apps[:, COST], kind="stable").tolist()
     lay = [app_step(problem, r, CURVE) for r in apps]
@@ -30,10 +31,15 @@ def run(problem: Problem) -> Assignment:
         sequence = merged(problem, order, apps, ROOM if fluid else CURVE)
         again = [*lay, ANY_ROOM, *order.tolist()] if fluid else []
         passes.append([SNUG, *sequence, *again])
-    passes.append(curves_then(problem, by_priority(problem)))
-    passes.append(curves_then(problem, problem.movable))
+    queues = [by_priority(problem), problem.movable]
+    followers = [curves_then(problem, queue) for queue in queues]
+    if apps and problem.apps[apps[0], COST] == 0:
+        passes += [[LOWEST, *queue.tolist(), *lay] for queue in queues]
+        free = allocate(problem, passes, promotions=PROMOTIONS)
+        follower = allocate(problem, followers)
+        return free if free.worth >= follower.worth else follower
     trials = TRIALS if apps else 0
-    return allocate(problem, passes, outbid=[SNUG, *lay], promotions=PROMOTIONS, trials=trials)
+    return allocate(problem, passes + followers, outbid=[SNUG, *lay], promotions=PROMOTIONS, trials=trials)
 
 
 def by_worth(problem: Problem, hours_power: float, gpus_power: float) -> Int64:

@@ -21,11 +21,14 @@ class Assignment:
         -1 for jobs without a place.
     hold : uint64[R, T, W]
         Bit ``g % 64`` of word ``g // 64``: the app holds GPU ``g`` in that step.
+    worth
+        Objective in the kernel's unit: for comparing plans of one problem that the kernel made.
     """
 
     start: Int64
     first_gpu: Int64
     hold: Words
+    worth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,5 +138,5 @@ def allocate(
         problem.apps[:n_apps],
         problem.held[:n_apps],
     )
-    jobs, hold = found
-    return Assignment(jobs[:, kernels.START].copy(), jobs[:, kernels.FIRST].copy(), hold[:, 1:])
+    jobs, hold, worth = found
+    return Assignment(jobs[:, kernels.START].copy(), jobs[:, kernels.FIRST].copy(), hold[:, 1:], int(worth))
