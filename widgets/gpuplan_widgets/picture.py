@@ -12,9 +12,9 @@ from gpuplan_widgets.live_chart import ROOM, LiveChart
 SIDES = ("left", "right")
 
 #: Below this width (pixels) the two sides stand below each other.
-SIDE_BY_SIDE = 760
+SIDE_BY_SIDE = 700
 
-_NARROWEST, _WIDEST = 320, 1500
+_NARROWEST, _ROOMY, _WIDEST = 320, 960, 1500
 
 #: Specifications that are kept; a drag over cluster sizes comes by the same ones again.
 _KEPT = 64
@@ -82,5 +82,7 @@ def _key(scenario: AllocationScenario, room: int) -> tuple[Any, ...]:
 
 def _size(room: int) -> dict[str, Any]:
     """Width and layout of the picture for a page of so many pixels."""
-    width = min(max(room - 20, _NARROWEST), _WIDEST)
+    # Figures beside the bars of the comparison reach out of narrow columns.
+    spare = 20 if room >= _ROOMY else 80
+    width = min(max(room - spare, _NARROWEST), _WIDEST)
     return {"width": width, "layout": "side" if width >= SIDE_BY_SIDE else "stacked"}

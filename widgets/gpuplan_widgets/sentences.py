@@ -60,7 +60,7 @@ def _unserved(plan: Plan) -> list[str]:
     told = []
     for steps, reason in (
         (outbid, _outbid_reason(plan, outbid, penalty)),
-        (capped, _held_back(plan, unmet[:, capped].any(axis=1))),
+        (capped, _held_back(plan, unmet[:, capped].sum(axis=1) > 0)),
         ((short > 0) & ~capped & ~outbid, "all available GPUs serve traffic already"),
     ):
         amount = float(short[steps].sum()) * hours

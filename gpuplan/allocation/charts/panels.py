@@ -119,9 +119,9 @@ def comparison_panel(width: int, name: str, n_policies: int) -> Spec:
     Names stand inside the drawing area, so that the panel lines up with the charts above it.
     """
     shares = name == "shares"
-    title = "per cent (coverage: share of the demand served)" if shares else VALUE_UNIT
+    title = "per cent (coverage: of the demand)" if shares else VALUE_UNIT
     ticks: Spec = {"values": [0, 25, 50, 75, 100]} if shares else {"tickCount": 4, "format": ",~r"}
-    inset = NAME_WIDTH
+    inset = min(NAME_WIDTH, round(0.4 * width))
     scale = {"zero": True, "nice": False, "range": [inset, width]}
     axis = {"title": title, "grid": False, "titleAnchor": "start", "titleX": inset, **ticks}
     axis["titleLimit"] = width - inset
