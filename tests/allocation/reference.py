@@ -6,6 +6,7 @@ or the checker.
 """
 
 import math
+import os
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,6 +16,9 @@ from gpuplan.allocation.model import AllocationScenario, BatchJob, RealtimeApp
 NOTHING, UNAVAILABLE = -1, -2
 RESERVING = ("fifo", "fifo-strict", "peak-priority")
 BY_PRIORITY = ("peak-priority", "curve-priority")
+
+#: Longer runs of the property tests: GPUPLAN_EXAMPLES=20 tries twenty times as many scenarios.
+MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
 
 Grid = list[list[int]]  # [GPU][step]
 

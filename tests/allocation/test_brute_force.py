@@ -1,6 +1,5 @@
 """Every legal plan of tiny scenarios, tried one by one, as the oracle for bound and policies."""
 
-import os
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from strategies import scenarios
 
 from allocation.reference import (
+    MORE,
     NOTHING,
     Grid,
     count_figures,
@@ -32,8 +32,6 @@ from gpuplan.allocation.model import (
 from gpuplan.allocation.plan import plan
 from gpuplan.allocation.policies import POLICIES
 from gpuplan.cluster import Cluster
-
-MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
 
 Place = tuple[int, int] | None  # (start, first GPU), or not placed
 Owners = tuple[int, ...]  # the app that holds each GPU in one step, -1 for nobody

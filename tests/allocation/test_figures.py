@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import scenarios
 
-from allocation.reference import RESERVING, count_figures
+from allocation.reference import MORE, RESERVING, count_figures
 from gpuplan.allocation.model import (
     AllocationScenario,
     BatchJob,
@@ -164,13 +164,13 @@ def assert_counted(made: Plan) -> None:
     assert gap == pytest.approx((bound - made.figures["objective"]) / max(abs(bound), 1e-9), abs=1e-9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60 * MORE)
 @given(scenarios(max_gpus=70, max_steps=24), st.sampled_from(POLICIES))
 def test_every_figure_equals_an_independent_count(scenario: AllocationScenario, policy: str) -> None:
     assert_counted(plan(scenario, policy))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40 * MORE)
 @given(scenarios(max_gpus=10, max_steps=10))
 def test_held_demand_served_and_ends_agree_with_the_grid(scenario: AllocationScenario) -> None:
     for policy in POLICIES:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from strategies import HOSTILE_NAMES, scenarios
 
+from allocation.reference import MORE
 from gpuplan.allocation.model import (
     AllocationScenario,
     BatchJob,
@@ -212,7 +213,7 @@ def test_compare_gives_a_tidy_table_and_the_plans_by_name() -> None:
     assert " at 0x" not in repr(both)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30 * MORE)
 @given(scenarios(max_gpus=20, max_steps=12))
 def test_frames_hold_the_whole_grid_and_every_job_has_a_sentence(scenario: AllocationScenario) -> None:
     codes = {job.name: j for j, job in enumerate(scenario.batch)}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from strategies import scenarios
 
-from allocation.reference import broken_rules, reference_plan
+from allocation.reference import MORE, broken_rules, reference_plan
 from gpuplan.allocation.check import violations, whole_steps
 from gpuplan.allocation.model import AllocationScenario, BatchJob, Horizon, RealtimeApp, Rules
 from gpuplan.cluster import Cluster
@@ -241,7 +241,7 @@ def test_hours_are_rounded_up_to_whole_steps(hours: float, step_s: int, steps: i
     assert whole_steps(hours, step_s) == steps
 
 
-@settings(max_examples=100)
+@settings(max_examples=100 * MORE)
 @given(scenarios(max_gpus=12, max_steps=8, max_jobs=6), st.data())
 def test_the_checker_agrees_with_a_second_look_on_damaged_plans(
     scenario: AllocationScenario, data: st.DataObject
@@ -262,7 +262,7 @@ def test_the_checker_agrees_with_a_second_look_on_damaged_plans(
         assert bool(found) == bool(broken_rules(scenario, policy, start, first, grid)), found
 
 
-@settings(max_examples=60)
+@settings(max_examples=60 * MORE)
 @given(scenarios(max_gpus=24, max_steps=12))
 def test_reservation_plans_of_the_reference_are_legal(scenario: AllocationScenario) -> None:
     for policy in ("fifo", "fifo-strict", "peak-priority"):

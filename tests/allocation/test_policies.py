@@ -1,6 +1,5 @@
 """The contract that every policy keeps, and the FIFO family against a second implementation."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,7 @@ from strategies import scenarios
 
 from allocation.reference import (
     BY_PRIORITY,
+    MORE,
     RESERVING,
     broken_rules,
     count_figures,
@@ -23,8 +23,6 @@ from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.plan import Plan, plan
 from gpuplan.allocation.policies import POLICIES
 
-#: Longer runs: GPUPLAN_EXAMPLES=20 tries twenty times as many scenarios.
-MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
 CURVES = ("curve-fifo", "curve-priority")
 
 
@@ -158,7 +156,11 @@ def test_file_order_does_not_matter_where_priorities_differ(scenario: Allocation
             for made, batch in ((one, given_order.batch), (other, shuffled.batch))
         ]
         assert places[0] == places[1]
-        assert one.figures == other.figures
+        for name, figure in one.figures.items():
+            if name in ("bound", "gap"):  # sums of floating-point prices, rounded in file order
+                assert other.figures[name] == pytest.approx(figure, rel=1e-6, abs=1e-6)
+            else:
+                assert other.figures[name] == figure
 
 
 @settings(max_examples=30 * MORE)
