@@ -27,6 +27,9 @@ _JOINERS = "\u200c\u200d"
 #: Least distance of two borders between nodes, in pixels.
 _BORDER_PX = 14
 
+#: Pixels of a column of the legend.
+_LEGEND_PX = 215
+
 #: A row lower than this (pixels) gets no text.
 _TEXT_PX = 9
 
@@ -280,9 +283,12 @@ def mark(data: str, kind: str | Spec, encoding: Spec, **options: Any) -> Spec:
     return {"data": {"name": data}, "mark": kind, "encoding": encoding, **options}
 
 
-def spec(frame: Frame, linked: Links, side: str = "left", *, alone: bool = False) -> Spec:
+def spec(
+    frame: Frame, linked: Links, side: str = "left", *, page_width: int = 980, alone: bool = False
+) -> Spec:
     """Spec of a Gantt over the data sets ``<side>_frame``, ``<side>_bars``, ``<side>_marks`` and ``rows``.
 
+    The legend takes as many columns as fit on a page of `page_width` pixels.
     With `alone` the legend keeps clear of the title, as Vega only does by itself for a grid of charts.
     The parameters of `Links.params` and `gpuplan.theme.fill_params` must stand at the top of the whole.
     """
@@ -307,7 +313,7 @@ def spec(frame: Frame, linked: Links, side: str = "left", *, alone: bool = False
         "height": frame.height,
         "layer": [
             mark(area, {"type": "rect", "fill": "transparent"}, {"x": x, "y": y, **ends}),
-            mark(bars, _BAR, {"x": x, "y": y, **ends, **_bar_look(alone)}, name=bars),
+            mark(bars, _BAR, {"x": x, "y": y, **ends, **_bar_look(page_width, alone)}, name=bars),
             mark(
                 "rows", {"type": "rule", "style": "gp-border"}, {"y": y, "opacity": field("border", **_AS_IS)}
             ),
@@ -341,14 +347,17 @@ _TRIANGLE: Spec = {"type": "point", "style": "gp-mark", "filled": True, "clip": 
 _TRIANGLE |= {"opacity": 1, "size": {"expr": "datum.size"}, "shape": {"expr": "datum.shape"}}
 
 
-def _bar_look(alone: bool) -> Spec:
+def _bar_look(page_width: int, alone: bool) -> Spec:
     tips = ("job", "kind", "gpus", "time", "detail")
+    legend = theme.kind_legend(columns=max(1, min(4, page_width // _LEGEND_PX)))
+    if alone:
+        legend["offset"] = 36
     return {
         "fill": field(
             "kind",
             "nominal",
             scale=theme.kind_scale(),
-            legend=theme.kind_legend() | ({"offset": 36} if alone else {}),
+            legend=legend,
         ),
         "opacity": _STANDS_OUT,
         "tooltip": [field(name, "nominal", title="GPUs" if name == "gpus" else name) for name in tips],

@@ -78,7 +78,7 @@ _BANDS: dict[str, Bands] = {
     "batch-inference": Bands("#8FD3BF", upright=True, edges=_regular(6, 0.3)),
     "quantization": Bands("#F3D3E4", upright=False, edges=((0.55, 1.0),)),
     "real-time": Bands("#FFF3D6", upright=False, edges=((0.42, 0.58),)),
-    "reserved-idle": Bands("#B87D00", upright=False, edges=_regular(4, 0.2)),
+    "reserved-idle": Bands("#B87D00", upright=False, edges=_regular(3, 0.15)),
     # Areas are taller than bars, so they take more lines.
     "reserved-idle-area": Bands("#B87D00", upright=False, edges=_regular(14, 0.2)),
     "unavailable": Bands("#5E5E5E", upright=True, edges=_regular(40, 0.4)),

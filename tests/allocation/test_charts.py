@@ -434,6 +434,17 @@ def test_sides_are_below_each_other_when_stacked() -> None:
     below = charts.dashboard_spec(small(), layout="stacked")
     assert (beside["columns"], below["columns"]) == (2, 1)
     assert len(beside["concat"]) == len(below["concat"]) == 8
+    # Plan by plan, then the comparison under both.
+    assert [cell["layer"][0]["data"]["name"] for cell in below["concat"]] == [
+        "left_frame",
+        "left_demand_0",
+        "left_usage",
+        "right_frame",
+        "right_demand_0",
+        "right_usage",
+        "shares",
+        "amounts",
+    ]
     assert below["concat"][0]["width"] > 1.8 * beside["concat"][0]["width"]
 
 

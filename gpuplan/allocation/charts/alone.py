@@ -119,7 +119,7 @@ def gantt(plan: "Plan", *, width: int = 720, mode: theme.Mode = "light") -> Offl
     linked = Links(("left_bars",))
     sets = data.gantt_data(plan, frame, "left", _headline(plan.policy, plan))
     sets["rows"] = drawing.row_columns(frame)
-    spec = drawing.spec(frame, linked, "left", alone=True) | {
+    spec = drawing.spec(frame, linked, "left", alone=True, page_width=width) | {
         "params": [*linked.params(), *theme.fill_params()]
     }
     return _chart(spec, sets, mode, words.describe(plan))
@@ -140,10 +140,10 @@ def gantt_pair(
         sets |= data.gantt_data(plan, frame, side, _headline(name, plan))
         sets |= data.usage_data(plan, frame, side)
     rows = [
-        [drawing.spec(frame, linked, side) for side in SIDES],
+        [drawing.spec(frame, linked, side, page_width=width) for side in SIDES],
         [panels.usage_panel(frame, side, USAGE_TITLE, height=50) for side in SIDES],
     ]
-    spec = _grid(rows, layout) | {"params": [*linked.params(), *theme.fill_params()]}
+    spec = panels.grid(rows, beside=layout == "side") | {"params": [*linked.params(), *theme.fill_params()]}
     return _chart(spec, sets, mode, words.describe(left, right))
 
 
@@ -187,7 +187,7 @@ def _columns_of_panels(
     for row in rows:
         for panel in row:
             panel["layer"].append(panels.area_legend(panels.DEMAND_KINDS if demand else panels.USAGE_KINDS))
-    spec = _grid(rows, "side") | {"params": theme.fill_params()}
+    spec = panels.grid(rows, beside=True) | {"params": theme.fill_params()}
     return _chart(spec, sets, mode, words.describe(*plans))
 
 
@@ -202,9 +202,8 @@ def comparison_chart(
     names = list(comparison.plans)
     sets = figures.comparison_data(names, [plan.figures for plan in plans])
     each = width // 2 - 20
-    spec = _grid(
-        [[panels.comparison_panel(each, name, len(plans)) for name in ("shares", "amounts")]], "side"
-    )
+    row = [panels.comparison_panel(each, name, len(plans)) for name in ("shares", "amounts")]
+    spec = panels.grid([row], beside=True)
     return _chart(spec, sets, mode, words.describe(*plans))
 
 
@@ -227,20 +226,6 @@ _TABLE_STYLE = (
     "<style>body{font-family:" + theme.FONT + ";font-size:13px}table{border-collapse:collapse;margin:1.5em 0}"
     "caption{font-weight:bold;text-align:left}th,td{border:1px solid #999;padding:2px 6px;text-align:left}</style>"
 )
-
-
-def _grid(rows: list[list[Spec]], layout: Layout) -> Spec:
-    """Rows of views as a grid, or below each other column by column."""
-    beside = layout == "side"
-    cells = [cell for row in rows for cell in row]
-    if not beside:
-        cells = [row[place] for place in range(len(rows[0])) for row in rows]
-    return {
-        "concat": cells,
-        "columns": len(rows[0]) if beside else 1,
-        "spacing": {"row": 12, "column": 22},
-        "resolve": {"scale": {"fill": "shared"}},
-    }
 
 
 def _chart(spec: Spec, sets: dict[str, Columns], mode: theme.Mode, description: str) -> OfflineChart:

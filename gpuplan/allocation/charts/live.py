@@ -47,24 +47,14 @@ def dashboard_spec(
     """
     frame = data.frame_of(scenario, column_width(width, layout))
     linked = Links(tuple(f"{side}_bars" for side in SIDES), tuple(f"{side}_usage" for side in SIDES))
-    rows = [[gantt.spec(frame, linked, side) for side in SIDES]]
+    rows = [[gantt.spec(frame, linked, side, page_width=width) for side in SIDES]]
     for row, (name, _) in enumerate(data.app_rows(scenario)):
         title = f"{name}: {panels.DEMAND_WORDS}"
         rows.append([panels.demand_panel(frame, linked, side, row, title) for side in SIDES])
     rows.append([panels.usage_panel(frame, side, USAGE_TITLE) for side in SIDES])
-    rows.append([panels.comparison_panel(frame.width, name, 2) for name in ("shares", "amounts")])
-    beside = layout == "side"
-    cells = (
-        [cell for row in rows for cell in row] if beside else [row[place] for place in (0, 1) for row in rows]
-    )
-    return {
-        "$schema": SCHEMA,
-        "params": [*linked.params(), *theme.fill_params()],
-        "concat": cells,
-        "columns": 2 if beside else 1,
-        "spacing": {"row": 12, "column": 22},
-        "resolve": {"scale": {"fill": "shared"}},
-    }
+    under = [panels.comparison_panel(frame.width, name, 2) for name in ("shares", "amounts")]
+    head = {"$schema": SCHEMA, "params": [*linked.params(), *theme.fill_params()]}
+    return head | panels.grid(rows, beside=layout == "side", under=under)
 
 
 def dashboard_data(

@@ -144,3 +144,16 @@ def comparison_panel(width: int, name: str, n_policies: int) -> Spec:
         layers.append(mark(name, tick, {"x": x["bound"], "y": y, "tooltip": bound}))
     height = BAR_HEIGHT * (2 if shares else 3) * n_policies
     return {"width": width, "height": height, "layer": layers, "view": {"fill": None, "stroke": None}}
+
+
+def grid(rows: Sequence[Sequence[Spec]], *, beside: bool, under: Sequence[Spec] = ()) -> Spec:
+    """Views of plans as a grid with a column per plan, or plan by plan below each other, and `under` them more."""
+    cells = [cell for row in rows for cell in row]
+    if not beside:
+        cells = [row[place] for place in range(len(rows[0])) for row in rows]
+    return {
+        "concat": [*cells, *under],
+        "columns": len(rows[0]) if beside else 1,
+        "spacing": {"row": 12, "column": 22},
+        "resolve": {"scale": {"fill": "shared"}},
+    }
