@@ -98,9 +98,8 @@ def curve(scenario: AllocationScenario, app: RealtimeApp) -> list[int]:
     most = scenario.cluster.gpus if app.max_gpus is None else app.max_gpus
     holding = []
     for t in steps:
-        if app.max_swap is None:
-            h = app.demand[t]
-        else:
+        h = app.demand[t]
+        if app.max_swap is not None:
             h = max(app.demand[s] - app.max_swap * abs(t - s) for s in steps)
         h = min(max(h, app.min_gpus), most)
         if app.held is not None and app.max_swap is not None:
