@@ -211,6 +211,7 @@ def _rules(every: int, step_s: int) -> tuple[str, ...]:
         "A job that was cut counts as finished at midnight; one that waits may run past midnight, uncounted.",
         f"The trace names no priority: every job has {PRIORITY:g}. It names no kind either: all are training.",
         "The run time is that of the past, over all attempts; how long a job waited is not recorded.",
+        "Only about half of the trace's GPU time is in the published copy: it does not say how loaded Philly was.",
         "Submission times do not react to the plan (open loop): who waits longer does not submit less.",
     )
 

@@ -5,7 +5,7 @@ requests per second for each model. Source of the data: `alibaba/ServeGen`, Apac
 arXiv 2505.09999).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,8 +111,8 @@ def app(
             "The file names neither the date nor the weekday of a day.",
         ),
     )
-    fields = {"name": f"servegen-{model}", "priority": 1.0, "demand": demand} | settings
-    return ServedDay(RealtimeApp(**fields), account)
+    plain = RealtimeApp(f"servegen-{model}", 1.0, demand)
+    return ServedDay(replace(plain, **settings), account)
 
 
 def _require_arguments(requests_per_s_per_gpu: float, step_minutes: int) -> None:

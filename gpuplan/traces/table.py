@@ -1,9 +1,10 @@
 """Reading a CSV file (plain or gzip) whose every cell stays the text that was written."""
 
+import warnings
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
 
@@ -19,7 +20,7 @@ def read_table(path: str | Path, columns: Sequence[str]) -> "pd.DataFrame":
     path
         A UTF-8 file with a header row; gzip where its name ends in ``.gz``.
     columns
-        Columns that are needed; others are not read.
+        Columns that are needed; others are left out.
 
     Raises
     ------
@@ -29,7 +30,7 @@ def read_table(path: str | Path, columns: Sequence[str]) -> "pd.DataFrame":
     import pandas as pd
 
     source = str(path)
-    packed = "gzip" if source.endswith(".gz") else None
+    packed: Literal["gzip"] | None = "gzip" if source.endswith(".gz") else None
     try:
         names = list(pd.read_csv(path, nrows=0, dtype=str, compression=packed).columns)
         missing = [
@@ -39,14 +40,17 @@ def read_table(path: str | Path, columns: Sequence[str]) -> "pd.DataFrame":
         ]
         if missing:
             raise InputError(source, missing)
-        return pd.read_csv(
-            path,
-            usecols=list(columns),
-            dtype=str,
-            keep_default_na=False,
-            compression=packed,
-            skip_blank_lines=False,
-        )
+        with warnings.catch_warnings():  # a row longer than the header is a fault, not a remark
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(
+                path,
+                dtype=str,
+                keep_default_na=False,
+                index_col=False,
+                compression=packed,
+                skip_blank_lines=False,
+            )
+        return table[list(columns)]
     except InputError:
         raise
     except FileNotFoundError:
@@ -57,6 +61,6 @@ def read_table(path: str | Path, columns: Sequence[str]) -> "pd.DataFrame":
         rule = "cannot be read: the gzip data is damaged or cut off"
     except UnicodeDecodeError:
         rule = "must be UTF-8 text"
-    except ValueError as error:  # pandas' own: empty, ragged rows, unclosed quotes
+    except (ValueError, Warning) as error:  # pandas' own: empty, ragged rows, unclosed quotes
         rule = f"must be a CSV file with a header row: {shorten(' '.join(str(error).split()), 120)}"
     raise InputError(source, [Mistake("", rule)])
