@@ -1,0 +1,64 @@
+"""One JupyterLab and one Chromium for all browser tests; a fresh explorer for each."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from browser.desk import Desk, chromium_running, desk_of
+from browser.screen import Screen
+from browser.server import Server, serving
+
+IMPORT = "import gpuplan as gp"
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """JupyterLab on a temporary folder; kernels find everything compiled."""
+    from gpuplan.allocation.plan import warm_up
+
+    warm_up()
+    with serving(tmp_path_factory.mktemp("lab")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    with chromium_running(chromium) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def opened(browser: Browser, lab: Server) -> Iterator[Desk]:
+    """A notebook that makes an explorer, open in JupyterLab, with its kernel."""
+    notebook = lab.write("explorer.ipynb", IMPORT, 'explorer = gp.explore("two-apps")\nexplorer')
+    with desk_of(browser, lab) as desk:
+        desk.open(notebook)
+        yield desk
+
+
+@pytest.fixture
+def desk(opened: Desk) -> Iterator[Desk]:
+    """The open notebook; whatever left the machine or went wrong on the page fails the test."""
+    opened.outside.clear()
+    opened.errors.clear()
+    yield opened
+    assert opened.outside == []
+    assert opened.errors == []
+
+
+@pytest.fixture
+def explore(desk: Desk) -> Callable[[str], Screen]:
+    """Make an explorer of what an expression gives (text of Python), and wait for its first chart."""
+
+    def make(expression: str) -> Screen:
+        desk.run_all(IMPORT, f"explorer = gp.explore({expression})\nexplorer")
+        return Screen(desk.page).ready()
+
+    return make
+
+
+@pytest.fixture
+def screen(explore: Callable[[str], Screen]) -> Screen:
+    """An explorer of two-apps."""
+    return explore('"two-apps"')
