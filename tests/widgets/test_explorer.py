@@ -14,6 +14,12 @@ from gpuplan_widgets.controls import NONE, VARIOUS
 OLD = "The picture is old"
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """However busy the machine, nothing is slow enough for the background unless a test says so."""
+    monkeypatch.setattr(module, "SLOW_S", 600.0)
+
+
 @pytest.fixture
 def explorer():
     return AllocationExplorer("two-apps")

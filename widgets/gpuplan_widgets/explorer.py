@@ -252,16 +252,18 @@ class AllocationExplorer(W.VBox):
         with self._state:
             ticket, cause = self._asked, self._cause
             policies = (self.controls.left.value, self.controls.right.value)
-        began = time.perf_counter()
+        seconds = 0.0
         outcome: tuple[AllocationScenario, dict[str, Plan]] | Exception
         try:
             scenario = self._draft()
             with _PLANNING:
+                began = time.perf_counter()
                 outcome = scenario, self._plan(scenario, policies)
+                seconds = time.perf_counter() - began
         except Exception as error:  # nobody sees the traceback of a callback
             outcome = error
         with self._state:
-            self._slow = time.perf_counter() - began > SLOW_S
+            self._slow = seconds > SLOW_S
             if ticket < self._published:
                 return
             self._published = ticket
