@@ -644,10 +644,10 @@ def lay(
     """
     T = target.size
     highest = 0
-    for t in range(T):
-        highest = max(highest, target[t])
+    for wanted in target:
+        highest = max(highest, wanted)
     for level in range(1, highest + 1):
-        t: Any = i64(0)
+        t = i64(0)
         while t < T:
             if ledger[HOLDS, r, t] >= level or target[t] < level:
                 t += 1
