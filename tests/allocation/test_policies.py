@@ -55,8 +55,8 @@ def _one_gpu():  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=40 * MORE)
-@given(scenario=scenarios(max_gpus=70, max_steps=24))
+@settings(max_examples=30 * MORE)
+@given(scenario=scenarios(max_gpus=70, max_steps=16))
 def test_every_policy_keeps_the_contract(policy: str, scenario: AllocationScenario) -> None:
     """Legal by the checker and by a second look; right shapes and types; the same again."""
     made = plan(scenario, policy)
