@@ -3,19 +3,38 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpuplan.allocation.plan import Plan
 from playwright.sync_api import Locator, Page
 
-from browser.desk import OPENING_S, until
+from browser.desk import OPENING_S, PATIENCE_S, until
+from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.plan import Plan, plan
 
 #: A picture as text: for each GPU and step who holds it ("" for nobody).
 Picture = list[list[str]]
 
-_ROWS = """
+# What Vega has drawn: the items of a named mark, each with its row of data and its rectangle on the page.
+_DRAWN = """
 (name) => {
-  const view = document.querySelector(".gp-chart .gp-chart-host").vegaView;
-  return view.data(name).map((row) => ({ ...row }));
+  const host = document.querySelector(".gp-chart .gp-chart-host");
+  const view = host.vegaView;
+  const box = host.querySelector("canvas").getBoundingClientRect();
+  const found = [];
+  const visit = (mark, x, y) => {
+    for (const item of mark.items) {
+      const [left, top] = [x + (item.x ?? 0), y + (item.y ?? 0)];
+      if (mark.name === name)
+        found.push({ ...item.datum, box: [left, top, item.width, item.height] });
+      if (mark.marktype === "group") for (const inner of item.items) visit(inner, left, top);
+    }
+  };
+  const [left, top] = view.origin();
+  visit(view.scenegraph().root, box.left + left, box.top + top);
+  return found;
 }
+"""
+
+_ROWS = """
+(name) => document.querySelector(".gp-chart .gp-chart-host").vegaView.data(name).map((row) => ({ ...row }))
 """
 
 
@@ -39,15 +58,25 @@ class Screen:
         return int(self.chart.get_attribute("data-rev") or 0)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """Rows of a data set as Vega draws it."""
+        """Rows of a data set that Vega draws."""
         rows: list[dict[str, Any]] = self.page.evaluate(_ROWS, name)
         return rows
 
-    def picture(self, side: str, plan: Plan) -> Picture:
-        """The bars of a side as a grid of the size that `plan` has."""
-        hours = plan.scenario.horizon.step_hours
-        grid = [["" for _ in range(plan.scenario.horizon.steps)] for _ in range(plan.scenario.cluster.gpus)]
-        for bar in self.rows(f"{side}_bars"):
+    def drawn(self, mark: str) -> list[dict[str, Any]]:
+        """Items of a mark that Vega has drawn: their data, and under ``box`` their place on the page."""
+        items: list[dict[str, Any]] = self.page.evaluate(_DRAWN, mark)
+        return items
+
+    def bars(self, side: str) -> list[dict[str, Any]]:
+        """Bars of a Gantt as they are drawn."""
+        return self.drawn(f"{side}_bars_marks")
+
+    def picture(self, side: str, like: Plan) -> Picture:
+        """The bars of a side as a grid of the size that a plan has."""
+        horizon = like.scenario.horizon
+        hours = horizon.step_hours
+        grid = [["" for _ in range(horizon.steps)] for _ in range(like.scenario.cluster.gpus)]
+        for bar in self.bars(side):
             if bar["kind"] == "unmet":
                 continue
             for gpu in range(round(bar["y"] + 0.5), round(bar["y2"] + 0.5)):
@@ -60,22 +89,26 @@ class Screen:
         """Whether bars, unmet demand and figures on screen are those of two plans."""
         try:
             return all(
-                self.picture(side, plan) == picture_of(plan)
-                and self._unmet(side) == _unmet_of(plan)
-                and self.figures(side) == figures_of(plan)
-                for side, plan in (("left", left), ("right", right))
+                self.picture(side, expected) == picture_of(expected)
+                and self._unmet(side) == _unmet_of(expected)
+                and self.figures(side) == figures_of(expected)
+                for side, expected in (("left", left), ("right", right))
             )
         except (IndexError, AssertionError):  # the picture of another cluster or horizon
             return False
 
-    def await_plans(self, left: Plan, right: Plan) -> None:
+    def await_scenario(self, scenario: AllocationScenario, left: str = "fifo", right: str = "aware") -> None:
+        """Wait until the page shows what gpuplan plans in this process for a scenario."""
+        self.await_plans(plan(scenario, left), plan(scenario, right))
+
+    def await_plans(self, left: Plan, right: Plan, seconds: float = PATIENCE_S) -> None:
         """Wait until the page shows these plans, and says the same in words."""
-        until(lambda: self.shows(left, right), "the page does not show the plans computed here")
+        until(lambda: self.shows(left, right), "the page does not show the plans computed here", seconds)
         words = f"utilization {_percent(left)} % → {_percent(right)} %"
         self.page.locator(".gp-headline", has_text=words).wait_for()
 
     def _unmet(self, side: str) -> int:
-        bars = [bar for bar in self.rows(f"{side}_bars") if bar["kind"] == "unmet"]
+        bars = [bar for bar in self.bars(side) if bar["kind"] == "unmet"]
         return round(sum(int(bar["job"].split()[0]) * (bar["x2"] - bar["x"]) for bar in bars) * 1000)
 
     def figures(self, side: str) -> str:
@@ -101,6 +134,10 @@ class Screen:
     def cell(self, job: str, field: str) -> Locator:
         """Cell of the job table, by the name of its job."""
         return self.page.locator(f".gp-jobs-table [data-field={field}][aria-label$={_quoted(' of ' + job)}]")
+
+    def point(self, step: int) -> Locator:
+        """A point of the demand curve that is edited."""
+        return self.points.nth(step)
 
     def message(self, control: str) -> Locator:
         """The sentence beside a control."""
