@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuplan.allocation.kernels import ANY_ROOM, COST, CURVE, LOWEST, PRIORITY, ROOM, SNUG
+from gpuplan.allocation.kernels import ANY_ROOM, CAP, COST, CURVE, LEFT, LOWEST, PRIORITY, ROOM, SNUG
 from gpuplan.allocation.policies.base import Assignment, Policy, allocate, app_step, by_priority, curves_then
 from gpuplan.allocation.problem import Int64, Problem
 
@@ -23,7 +23,8 @@ def run(problem: Problem) -> Assignment:
     The plans of ``curve-fifo`` and ``curve-priority`` are among those compared: never worse than they.
     Where unmet demand costs nothing, batch work is planned as if there were no apps.
     """
-    apps = np.argsort(-problem.apps[:, COST], kind="stable").tolist()
+    # of equally dear apps the one that can move least goes first: the others can go around it
+    apps = np.lexsort((problem.apps[:, LEFT], problem.apps[:, CAP], -problem.apps[:, COST])).tolist()
     lay = [app_step(problem, r, CURVE) for r in apps]
     passes = []
     for hours_power, gpus_power, fluid in ORDERS:
@@ -31,6 +32,9 @@ def run(problem: Problem) -> Assignment:
         sequence = merged(problem, order, apps, ROOM if fluid else CURVE)
         again = [*lay, ANY_ROOM, *order.tolist()] if fluid else []
         passes.append([SNUG, *sequence, *again])
+    if (problem.demand.sum(axis=0) > np.bitwise_count(problem.base).sum(axis=1)).any():
+        # apps compete among themselves: whoever goes first may hold on through valleys at the others' cost
+        passes.append([SNUG, *reversed(lay), *by_worth(problem, *ORDERS[0][:2]).tolist()])
     queues = [by_priority(problem), problem.movable]
     followers = [curves_then(problem, queue) for queue in queues]
     if apps and problem.apps[apps[0], COST] == 0:
