@@ -43,8 +43,7 @@ def desk(opened: Desk) -> Iterator[Desk]:
     opened.outside.clear()
     opened.errors.clear()
     yield opened
-    assert opened.outside == []
-    assert opened.errors == []
+    assert opened.faults() == []
 
 
 @pytest.fixture

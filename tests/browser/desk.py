@@ -57,6 +57,13 @@ _SET_SOURCES = """
 }
 """
 
+_FAILED = """
+() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
+  .flatMap((cell) => cell.outputs ?? [])
+  .filter((output) => output.output_type === "error")
+  .map((output) => `${output.ename}: ${output.evalue}`)
+"""
+
 
 class Desk:
     """A page of JupyterLab.
@@ -95,6 +102,11 @@ class Desk:
         if message.type == "error":
             self.errors.append(f"console: {message.text} ({message.location.get('url', '')})")
 
+    def faults(self) -> list[str]:
+        """Everything recorded so far that must not happen, what is still on its way included."""
+        self.page.evaluate("() => new Promise((done) => setTimeout(done))")
+        return [*(f"outside: {url}" for url in self.outside), *self.errors]
+
     def open(self, notebook: str) -> None:
         """Open a notebook and wait for a kernel that listens."""
         self.page.goto(f"{self.server.url}/lab/tree/{notebook}?token={TOKEN}&reset")
@@ -108,11 +120,19 @@ class Desk:
         until(ready, f"{notebook} has no kernel", OPENING_S)
 
     def run_all(self, *sources: str) -> None:
-        """Run all cells, after giving the first ones these sources; wait until they have run."""
+        """Run all cells, after giving the first ones these sources; wait until they have run.
+
+        Outputs of an earlier run go first, so that nobody takes them for new ones.
+        """
         self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
-        self.page.locator(".jp-OutputArea-output").first.wait_for(state="detached")
+        self.page.wait_for_function("() => !document.querySelector('.jp-OutputArea-output')")
         self.page.evaluate(_SET_SOURCES, list(sources))
         self.page.evaluate(_RUN_ALL)
+
+    def failed_cells(self) -> list[str]:
+        """Errors of cells, as name and value."""
+        failed: list[str] = self.page.evaluate(_FAILED)
+        return failed
 
     def dark(self, on: bool) -> None:
         """Choose JupyterLab's dark or light theme."""
