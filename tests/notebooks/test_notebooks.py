@@ -1,0 +1,185 @@
+"""Committed notebooks: executed, clean, drawable without a network, and the same in every fresh kernel."""
+
+import copy
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from notebooks.execute import METADATA, WIDGET_VIEW, clean
+
+pytestmark = pytest.mark.notebook
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+NAMES = sorted(path.name for path in FOLDER.glob("*.ipynb"))
+LESSON = "01-why-order-is-capacity.ipynb"
+
+#: What a script, a style sheet or a picture would be loaded from.
+OUTSIDE = re.compile(
+    r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//|url\(\s*["']?https?:|import\b[^;\n]{0,80}https?:"""
+)
+
+#: What differs from machine to machine or from run to run.
+UNSTABLE = re.compile(
+    r"/home/|/root/|/tmp/|/Users/|[A-Z]:\\|site-packages|at 0x[0-9a-f]|altair-viz-|[0-9a-f]{32}"
+)
+
+
+def read(name: str) -> Any:
+    return nbformat.read(FOLDER / name, as_version=4)
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def texts(notebook: Any) -> list[tuple[str, str]]:
+    """Every output of the code cells that is text: its kind and what it says."""
+    found = []
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                found.append((output.name, output.text))
+            else:
+                found += [
+                    (kind, "".join(text))
+                    for kind, text in sorted(output.data.items())
+                    if kind.startswith("text/")
+                ]
+    return found
+
+
+def test_the_notebooks_of_the_issue_are_there() -> None:
+    assert {LESSON, "real-philly-day.ipynb"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_code_cell_was_executed_once_in_order_without_error(name: str) -> None:
+    cells = code_cells(read(name))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert outputs
+    assert [output for output in outputs if output.output_type == "error"] == []
+    assert [output for output in outputs if output.get("name") == "stderr"] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_kept_that_differs_from_run_to_run(name: str) -> None:
+    notebook = read(name)
+    cleaned = copy.deepcopy(notebook)
+    clean(cleaned)
+    assert cleaned == notebook
+    assert notebook.metadata == METADATA
+    for kind, text in texts(notebook):
+        assert UNSTABLE.findall(text) == [], kind
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_small_and_its_cells_have_readable_names(name: str) -> None:
+    assert (FOLDER / name).stat().st_size < 500_000
+    ids = [cell.id for cell in read(name).cells]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z][a-z-]+", id) for id in ids)  # random ones would change when it is saved
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_picture_has_a_second_form_with_its_numbers(name: str) -> None:
+    """Case `nb-offline-charts`: a viewer without charts shows numbers."""
+    drawn = 0
+    for cell in code_cells(read(name)):
+        for output in cell.outputs:
+            data = output.get("data", {})
+            assert not any(
+                "vega" in kind for kind in data
+            )  # JupyterLab's own Vega cannot draw Altair's charts
+            if "image/png" in data:
+                drawn += 1
+                assert re.search(r"utilization \d+\.\d %", data["text/plain"])
+            if "AllocationExplorer" in data.get("text/plain", ""):
+                drawn += 1
+                assert re.search(r"utilization.*\d+\.\d", data["text/html"], re.DOTALL)
+    assert drawn >= 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_outside_address_is_needed_to_draw(name: str) -> None:
+    notebook = read(name)
+    for kind, text in texts(notebook):
+        assert OUTSIDE.findall(text) == [], kind
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            assert "http" not in re.sub(
+                r"\]\(https?://[^)]+\)", "", cell.source
+            )  # a link may be followed, not loaded
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_exported_page_needs_no_outside_address(name: str) -> None:
+    """With nbconvert's own addresses of MathJax and others left out, nothing of ours brings one in."""
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(require_js_url="", mathjax_url="", mermaid_js_url="", jquery_url="")
+    page, _ = exporter.from_notebook_node(read(name))
+    assert re.findall(r"""<(?:script|img|link|iframe)\b[^>]*(?:src|href)=["']?(?:https?:)?//""", page) == []
+    assert page.count("data:image/png;base64") >= 2
+
+
+def test_the_lesson_ends_in_three_questions_with_folded_answers() -> None:
+    cells = read(LESSON).cells
+    asked = next(cell.source for cell in cells if cell.id == "questions")
+    assert re.findall(r"^\*\*(\d)\.\*\* .*", asked, re.MULTILINE) == ["1", "2", "3"]
+    assert (
+        len(
+            re.findall(r"\?\n\n<details><summary>Answer</summary>\n\n.{80,}?\n\n</details>", asked, re.DOTALL)
+        )
+        == 3
+    )
+    after = [cell.cell_type for cell in cells[[cell.id for cell in cells].index("questions") :]]
+    assert after == ["markdown", "code", "markdown"]  # the check of the numbers, and where to go on
+
+
+def test_the_lesson_predicts_drags_and_explains() -> None:
+    notebook = read(LESSON)
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    said = "\n".join(text for _, text in texts(notebook))
+    assert prose.count("Predict") >= 3
+    assert (prose + said).count("**Explain.**") >= 5
+    assert any("gp.explore(" in cell.source for cell in code_cells(notebook))
+    for policy in ("fifo", "curve-fifo", "peak-priority", "curve-priority", "aware"):
+        assert policy in said
+
+
+def test_the_real_day_says_what_it_does_not_show() -> None:
+    prose = "\n".join(
+        cell.source for cell in read("real-philly-day.ipynb").cells if cell.cell_type == "markdown"
+    )
+    for words in ("Open loop", "No priorities", "Half of the work", "CC BY 4.0", "Apache-2.0"):
+        assert words in prose
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings", [{"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "4242", "NUMBA_DISABLE_JIT": "1"}]
+)
+def test_a_fresh_kernel_says_the_same_text(settings: dict[str, str]) -> None:
+    """Case `nb-nbval-stable`: other seeds of text hashing, with and without the compiler, on one line each."""
+    notebook = read(LESSON)
+    committed = texts(notebook)
+    client = NotebookClient(
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(FOLDER)}},
+    )
+    client.execute(env={**os.environ, **settings})
+    assert (
+        WIDGET_VIEW
+        in next(output for cell in notebook.cells if cell.id == "explore" for output in cell.outputs).data
+    )
+    clean(notebook)
+    assert texts(notebook) == committed
