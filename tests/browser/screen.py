@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page
 
-from browser.desk import OPENING_S, PATIENCE_S, until
+from browser.desk import OPENING_S, until
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.plan import Plan, plan
 
@@ -101,9 +101,9 @@ class Screen:
         """Wait until the page shows what gpuplan plans in this process for a scenario."""
         self.await_plans(plan(scenario, left), plan(scenario, right))
 
-    def await_plans(self, left: Plan, right: Plan, seconds: float = PATIENCE_S) -> None:
+    def await_plans(self, left: Plan, right: Plan) -> None:
         """Wait until the page shows these plans, and says the same in words."""
-        until(lambda: self.shows(left, right), "the page does not show the plans computed here", seconds)
+        until(lambda: self.shows(left, right), "the page does not show the plans computed here")
         words = f"utilization {_percent(left)} % → {_percent(right)} %"
         self.page.locator(".gp-headline", has_text=words).wait_for()
 
