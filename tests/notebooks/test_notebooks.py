@@ -183,3 +183,35 @@ def test_a_fresh_kernel_says_the_same_text(settings: dict[str, str]) -> None:
     )
     clean(notebook)
     assert texts(notebook) == committed
+
+
+def test_the_moves_by_hand_give_what_the_moves_in_code_give() -> None:
+    """The four moves that the lesson asks for, made with the explorer's own controls, against its table."""
+    from gpuplan_widgets import AllocationExplorer
+
+    data = next(cell for cell in read(LESSON).cells if cell.id == "moves").outputs[0].data["text/html"]
+    rows = re.findall(r"<th>([^<]+)</th>\s*<td>([\d.]+)%</td>\s*<td>([\d.]+)</td>", data)
+    in_code = {name: (utilization, value) for name, utilization, value in rows}
+
+    explorer = AllocationExplorer("training-rush")
+
+    def shown() -> tuple[str, str]:
+        assert explorer.message == ""
+        figures = explorer.plans["right"].figures
+        explorer_value = f"{100 * figures['utilization']:.1f}", f"{figures['value']:.1f}"
+        explorer._reset()
+        return explorer_value
+
+    by_hand = {"as it was": shown()}
+    explorer.controls.penalty.value = 0
+    by_hand["penalty 0"] = shown()
+    curve = list(explorer.curve.curves[0])
+    explorer.curve.curves = [[7 if gpus == max(curve) else gpus for gpus in curve]]
+    by_hand["peak of 7 GPUs"] = shown()
+    explorer.controls.swap.value = 1
+    by_hand["swap cap 1"] = shown()
+    row = next(row for row in explorer.table.rows if row["name"] == "cpt-1b-portuguese")
+    explorer.table.edit(row["id"], "priority", "20")
+    by_hand["priority 20"] = shown()
+    assert by_hand == in_code
+    assert len(set(by_hand.values())) == 5
