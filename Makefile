@@ -1,8 +1,9 @@
-# make lab     opens JupyterLab on the notebooks (the first call builds .venv)
-# make test    every test: Python, a real browser, the notebooks
-# make lint    format, lint, types, import contract
-# make bench   the benchmark table, answers asserted
-# make clean   removes .venv and everything that was built
+# make lab         opens JupyterLab on the notebooks (the first call builds .venv)
+# make test        every test: Python, a real browser, the notebooks
+# make lint        format, lint, types, import contract
+# make bench       the benchmark table, answers asserted
+# make notebooks   runs the notebooks and writes their outputs, the way they are committed
+# make clean       removes .venv and everything that was built
 PYTHON ?= python3
 
 BIN := .venv/bin
@@ -13,7 +14,7 @@ NOTEBOOKS := $(sort $(filter-out notebooks/real-%,$(wildcard notebooks/*.ipynb))
 REAL_NOTEBOOKS := $(sort $(wildcard notebooks/real-*.ipynb))
 SHARED := $(wildcard ../shared/traces)
 
-.PHONY: lab test test-python test-notebooks bench lint clean
+.PHONY: lab test test-python test-notebooks notebooks bench lint clean
 .DELETE_ON_ERROR:
 
 lab: $(READY)
@@ -32,6 +33,9 @@ ifeq ($(SHARED),)
 endif
 	$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg \
 		$(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
+
+notebooks: $(READY)
+	$(BIN)/python tests/notebooks/execute.py $(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
 
 bench: $(READY)
 	$(BIN)/gpuplan bench

@@ -35,3 +35,11 @@ def njit(function: Kernel) -> Kernel:
         compiled = _njit(function)
         cached = False
     return compiled
+
+
+def njit_inline(function: Kernel) -> Kernel:
+    """Compile a function into its callers: for inner steps whose many array arguments make a call dear."""
+    if _njit is None:
+        return function
+    inlined: Kernel = _njit(function, inline="always")
+    return inlined

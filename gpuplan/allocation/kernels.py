@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.jit import njit
+from gpuplan.jit import njit, njit_inline
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -237,7 +237,7 @@ def find_start(
     return i64(-1)
 
 
-@njit
+@njit_inline
 def find_start_narrow(
     free: Words, room: Ints, n: Any, duration: Any, first: Any, last: Any, allowed: Words, out: Words
 ) -> Any:
@@ -268,7 +268,7 @@ def find_start_narrow(
     return i64(-1)
 
 
-@njit
+@njit_inline
 def snuggest(free: Words, firsts: Words, start: Any, end: Any, n: Any) -> Any:
     """Of the possible first GPUs [W], the one whose block leaves the fewest free neighbours.
 
@@ -302,7 +302,7 @@ def snuggest(free: Words, firsts: Words, start: Any, end: Any, n: Any) -> Any:
     return best
 
 
-@njit
+@njit_inline
 def open_sides(free: Words, start: Any, end: Any, first: Any, n: Any) -> Any:
     """Free cells beside a block in its steps, one less for each end in time that is closed."""
     T, W = free.shape[1], free.shape[2]
@@ -326,7 +326,7 @@ def open_sides(free: Words, start: Any, end: Any, first: Any, n: Any) -> Any:
     return cost
 
 
-@njit
+@njit_inline
 def place(
     j: Any,
     floor: Any,
@@ -485,7 +485,7 @@ def cut_peak(curve: Ints, minimum: Any, n_held: Any) -> Any:
         curve[t] -= 1
 
 
-@njit
+@njit_inline
 def hold_on(r: Any, g: Any, start: Any, end: Any, free: Words, hold: Words, ledger: Ints) -> Any:
     """App ``r`` holds GPU ``g`` in steps ``start .. end - 1``."""
     take(free, start, end, g, i64(1))
@@ -495,7 +495,7 @@ def hold_on(r: Any, g: Any, start: Any, end: Any, free: Words, hold: Words, ledg
         ledger[HOLDS, r, t] += 1
 
 
-@njit
+@njit_inline
 def release_step(
     r: Any, must: Ints, end: Any, free: Words, ledger: Ints, apps: Ints, words: Words, spare: Words
 ) -> Any:
@@ -529,7 +529,7 @@ def release_step(
     return i64(-1)
 
 
-@njit
+@njit_inline
 def longest_run(free: Words, start: Any, end: Any, words: Words) -> Any:
     """Narrow ``words`` [W] to the GPUs free longest from ``start``; the step at which they end."""
     W = words.size
@@ -546,7 +546,7 @@ def longest_run(free: Words, start: Any, end: Any, words: Words) -> Any:
     return e
 
 
-@njit
+@njit_inline
 def fitting(free: Words, start: Any, end: Any, snug: Any, words: Words, spare: Words) -> Any:
     """One GPU of ``words`` [W]: the highest; with ``snug`` first those that are busy just outside.
 
@@ -567,7 +567,7 @@ def fitting(free: Words, start: Any, end: Any, snug: Any, words: Words, spare: W
     return highest_gpu(words)
 
 
-@njit
+@njit_inline
 def extend(r: Any, t: Any, end: Any, free: Words, hold: Words, ledger: Ints, apps: Ints, out: Words) -> Any:
     """Keep a GPU that app ``r`` lets go at step ``t`` longer, up to ``end``; the step reached or -1.
 
@@ -590,7 +590,7 @@ def extend(r: Any, t: Any, end: Any, free: Words, hold: Words, ledger: Ints, app
     return e
 
 
-@njit
+@njit_inline
 def acquire(
     r: Any, t: Any, end: Any, snug: Any, free: Words, hold: Words, ledger: Ints, apps: Ints, out: Words
 ) -> Any:
@@ -630,7 +630,7 @@ def acquire(
     return e
 
 
-@njit
+@njit_inline
 def lay(
     r: Any, target: Ints, snug: Any, free: Words, hold: Words, ledger: Ints, apps: Ints, out: Words
 ) -> Any:
@@ -665,7 +665,7 @@ def lay(
 # ------------------------------------------------------------------------------------ allocate
 
 
-@njit
+@njit_inline
 def run_program(
     program: Ints,
     strict: Any,
@@ -774,7 +774,7 @@ def job_worth(j: Any, s: Any, jobs: Ints, weight_sum: Ints) -> Any:
     return jobs[j, PRIORITY] * jobs[j, SIZE] * (weight_sum[e] - weight_sum[s])
 
 
-@njit
+@njit_inline
 def best_outbid(
     j: Any,
     jobs: Ints,
@@ -795,11 +795,15 @@ def best_outbid(
     n, d = jobs[j, SIZE], jobs[j, DURATION]
     best: Any = i64(-1)
     best_gain = i64(0)
+    missing = i64(0)
+    known_end = jobs[j, EARLIEST]
     for s in range(jobs[j, EARLIEST], jobs[j, LATEST] + 1):
         e = min(T, s + d)
-        gain = job_worth(j, s, jobs, weight_sum)
-        for t in range(s, e):
-            gain -= cheapest * max(0, n - spare[t])
+        for t in range(known_end, e):
+            missing += max(0, n - spare[t])
+        known_end = e
+        gain = job_worth(j, s, jobs, weight_sum) - cheapest * missing
+        missing -= max(0, n - spare[s])
         if gain > best_gain and window(batch_free, s, e, out[1]):
             block_starts(out[1], n)
             some = NOTHING
@@ -814,7 +818,7 @@ def best_outbid(
     return best
 
 
-@njit
+@njit_inline
 def least_harm(hold: Words, apps: Ints, firsts: Words, start: Any, end: Any, n: Any) -> Any:
     """Of the possible first GPUs [W], the one whose block takes the cheapest real-time GPUs."""
     R, W = hold.shape[0], hold.shape[2]
@@ -837,7 +841,7 @@ def least_harm(hold: Words, apps: Ints, firsts: Words, start: Any, end: Any, n: 
     return best
 
 
-@njit
+@njit_inline
 def outbid(
     program: Ints,
     tried: Ints,

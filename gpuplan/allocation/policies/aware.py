@@ -10,7 +10,7 @@ from gpuplan.allocation.problem import Int64, Problem
 TRIALS = 8
 
 #: Plans that a run builds at most with a job moved ahead.
-PROMOTIONS = 4
+PROMOTIONS = 2
 
 #: Orders of the queue: priority x hours ** a x GPUs ** b, largest first, and whether the apps choose
 #: their GPUs after the batch work. Long and wide jobs are hard to place late: some weight for both.
