@@ -57,6 +57,8 @@ _SET_SOURCES = """
 }
 """
 
+_CELLS = "() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells"
+
 _FAILED = """
 () => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
   .flatMap((cell) => cell.outputs ?? [])
@@ -124,10 +126,19 @@ class Desk:
 
         Outputs of an earlier run go first, so that nobody takes them for new ones.
         """
-        self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
-        self.page.wait_for_function("() => !document.querySelector('.jp-OutputArea-output')")
+        self.clear()
         self.page.evaluate(_SET_SOURCES, list(sources))
         self.page.evaluate(_RUN_ALL)
+
+    def clear(self) -> None:
+        """Remove all outputs."""
+        self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+        self.page.wait_for_function("() => !document.querySelector('.jp-OutputArea-output')")
+
+    def code(self) -> dict[int, str]:
+        """Sources of the code cells by their place in the notebook."""
+        cells = self.page.evaluate(_CELLS)
+        return {place: cell["source"] for place, cell in enumerate(cells) if cell["cell_type"] == "code"}
 
     def failed_cells(self) -> list[str]:
         """Errors of cells, as name and value."""
