@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan.inputs.errors import shorten
+
 if TYPE_CHECKING:
     from gpuplan.allocation.plan import Plan
 
@@ -21,28 +23,29 @@ def why(plan: "Plan", j: int) -> str:
     """
     scenario = plan.scenario
     job = scenario.batch[j]
+    name = shorten(job.name)
     hours = scenario.horizon.step_hours
     if job.name in plan.set_aside:
-        return f"{job.name} is set aside: {plan.set_aside[job.name]}."
+        return f"{name} is set aside: {plan.set_aside[job.name]}."
     start = int(plan.start[j])
     where = _gpus(int(plan.first_gpu[j]), job.gpus)
     length = scenario.steps_of(job.hours)
     if job.running_on is not None:
-        return f"{job.name} was running already on {where} and stays there for {_hours(length * hours)} more."
+        return f"{name} was running already on {where} and stays there for {_hours(length * hours)} more."
     earliest = scenario.steps_of(job.earliest_hour)
     if start == earliest:
-        return f"{job.name} starts at hour {earliest * hours:g}, as early as it may, on {where}."
+        return f"{name} starts at hour {earliest * hours:g}, as early as it may, on {where}."
     last = scenario.horizon.steps - (length if scenario.rules.must_finish else 1)
     until = start if start >= 0 else last + 1
     block, at = _largest_free(plan, j, earliest, until, length)
     if start >= 0:
         head = (
-            f"{job.name} waits {_hours((start - earliest) * hours)}, from hour {earliest * hours:g} "
+            f"{name} waits {_hours((start - earliest) * hours)}, from hour {earliest * hours:g} "
             f"to hour {start * hours:g}, then runs on {where}"
         )
         span = "Before that"
     else:
-        head = f"{job.name} finds no place of {_count(job.gpus)} for {_hours(length * hours)} in the horizon"
+        head = f"{name} finds no place of {_count(job.gpus)} for {_hours(length * hours)} in the horizon"
         span = f"From hour {earliest * hours:g} on"
     if block >= job.gpus:
         # the policy passed a free place over: by its order, or for another job's sake
@@ -108,7 +111,7 @@ def _holders(plan: "Plan", j: int, step: int, length: int) -> str:
         last = step + int(np.flatnonzero((block == holder).any(axis=0)).max()) + 1
         name = scenario.batch[holder].name if holder < n_jobs else scenario.realtime[holder - n_jobs].name
         held = "reserved by" if holder >= n_jobs and plan.reservation else "held by"
-        names.append(f"{_count(gpus)} {held} {name} until hour {last * scenario.horizon.step_hours:g}")
+        names.append(f"{_count(gpus)} {held} {shorten(name)} until hour {last * scenario.horizon.step_hours:g}")
     if not names:
         return f"its place at hour {step * scenario.horizon.step_hours:g} was free"
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

@@ -16,7 +16,7 @@ from gpuplan.allocation.kernels import KNOWN
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies import ALL, Assignment, Policy
 from gpuplan.allocation.problem import Int64, Problem, compile_problem
-from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
+from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +192,7 @@ class Plan:
     def __repr__(self) -> str:
         found = self.figures
         return (
-            f"<Plan {self.policy} of {self.scenario.name!r}: utilization {found['utilization']:.1%}, "
+            f"<Plan {self.policy} of {shorten(self.scenario.name)!r}: utilization {found['utilization']:.1%}, "
             f"objective {found['objective']:.2f}, coverage {found['coverage']:.1%}, "
             f"{found['jobs_placed']} of {len(self.scenario.batch)} jobs placed>"
         )
@@ -239,7 +239,7 @@ class Comparison:
         return wide
 
     def __repr__(self) -> str:
-        lines = [f"{self.scenario.name}: {len(self.plans)} plans"]
+        lines = [f"{shorten(self.scenario.name)}: {len(self.plans)} plans"]
         figures_ = list(next(iter(self.plans.values())).figures)
         width = max(len(figure) for figure in figures_)
         columns = {name: max(len(name), 12) for name in self.plans}
@@ -264,7 +264,7 @@ class Comparison:
                 f'<tr><th scope="row" style="text-align:left">{figure.replace("_", " ")}</th>{cells}'
                 f'<td style="text-align:left">{UNITS[figure]}</td></tr>'
             )
-        caption = html.escape(self.scenario.name)
+        caption = html.escape(shorten(self.scenario.name))
         return (
             f"<table><caption>{caption}</caption><thead><tr><th></th>{head}<th>unit</th></tr></thead>"
             f"<tbody>{''.join(body)}</tbody></table>"
