@@ -5,10 +5,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan.allocation.model import AllocationScenario
 from gpuplan.inputs.errors import shorten
 
 if TYPE_CHECKING:
     from gpuplan.allocation.plan import Plan
+
+Grid = npt.NDArray[np.int32]
+
+#: Cells of a grid that no job or app holds, and that nobody may hold.
+NOBODY, UNAVAILABLE = -1, -2
 
 #: Holders named in a sentence; more are counted.
 NAMED = 3
@@ -37,7 +43,10 @@ def why(plan: "Plan", j: int) -> str:
         return f"{name} starts at hour {earliest * hours:g}, as early as it may, on {where}."
     last = scenario.horizon.steps - (length if scenario.rules.must_finish else 1)
     until = start if start >= 0 else last + 1
-    block, at = _largest_free(plan, j, earliest, until, length)
+    # without the job itself: what it holds later would be free for it earlier
+    grid = np.where(plan.grid == j, NOBODY, plan.grid)
+    block, at = _largest_free(scenario, grid, job.gpus, range(earliest, until), length)
+    once, once_at = _largest_free(scenario, grid, job.gpus, range(earliest, until), 1)
     if start >= 0:
         head = (
             f"{name} waits {_hours((start - earliest) * hours)}, from hour {earliest * hours:g} "
@@ -53,47 +62,56 @@ def why(plan: "Plan", j: int) -> str:
             f"{head}. A free block of {_count(block)} is left at hour {at * hours:g} in the finished plan, "
             f"which {plan.policy} does not use for it."
         )
-    free = "no GPU was" if block == 0 else f"the largest block was {_count(block)} (hour {at * hours:g})"
     if block:
-        sentence = f"{span}, of what stays free for {_hours(length * hours)}, {free}"
+        free = f"of what stays free for {_hours(length * hours)}, the largest block was {_count(block)}"
+        free += f" (hour {at * hours:g})"
+    elif once:
+        free = f"no GPU was free for {_hours(length * hours)} at a stretch; the largest block free at any"
+        free += f" moment was {_count(once)} (hour {once_at * hours:g})"
     else:
-        sentence = f"{span}, {free} free for {_hours(length * hours)} at a stretch"
-    return f"{head}. {sentence}; {_holders(plan, j, earliest, length)}."
+        free = "no GPU was ever free"
+    return f"{head}. {span}, {free}; {_holders(plan, grid, j, earliest, length)}."
 
 
-def _largest_free(plan: "Plan", j: int, first: int, until: int, length: int) -> tuple[int, int]:
-    """Largest block in which a job of any size could start before ``until``, and the step of it."""
-    best, at = 0, first
-    free = np.concatenate(
-        [np.zeros((plan.grid.shape[0], 1), np.int32), np.cumsum(plan.grid == -1, axis=1)], axis=1
-    )
-    steps = plan.grid.shape[1]
-    for step in range(first, until):
+def _largest_free(
+    scenario: AllocationScenario, grid: Grid, size: int, starts: range, length: int
+) -> tuple[int, int]:
+    """Largest block free for ``length`` steps from one of ``starts``, and that step (the first one)."""
+    best, at = 0, starts.start
+    steps = grid.shape[1]
+    free = np.concatenate([np.zeros((grid.shape[0], 1), np.int64), np.cumsum(grid == NOBODY, axis=1)], axis=1)
+    for step in starts:
         end = min(steps, step + length)
         whole = (free[:, end] - free[:, step]) == end - step
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], _cut(plan, whole), [False]]).astype(np.int8)))
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], _under_node_rule(scenario, whole, size), [0]])))
         run = int((edges[1::2] - edges[::2]).max(initial=0))
         if run > best:
             best, at = run, step
     return best, at
 
 
-def _cut(plan: "Plan", free: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Under the node rule, a gap between nodes so that no run is counted across them."""
-    scenario = plan.scenario
+def _under_node_rule(
+    scenario: AllocationScenario, free: npt.NDArray[np.bool_], size: int
+) -> npt.NDArray[np.int64]:
+    """Free GPUs as 0 and 1 with a gap between nodes; for a block beyond one node, of whole nodes only."""
     node = scenario.cluster.node_size
     if not scenario.rules.within_node or node >= free.size:
-        return free
-    return np.insert(free, np.arange(node, free.size, node), False)
+        return free.astype(np.int64)
+    if size > node:
+        full = np.zeros_like(free)
+        nodes = free[: free.size // node * node].reshape(-1, node).all(axis=1)
+        full[: nodes.size * node] = np.repeat(nodes, node)
+        return full.astype(np.int64)
+    return np.insert(free, np.arange(node, free.size, node), False).astype(np.int64)
 
 
-def _holders(plan: "Plan", j: int, step: int, length: int) -> str:
+def _holders(plan: "Plan", grid: Grid, j: int, step: int, length: int) -> str:
     """Who holds the block that would be easiest to clear at ``step``."""
     scenario = plan.scenario
     size = scenario.batch[j].gpus
-    cells = plan.grid[:, step : step + length]
-    busy = np.concatenate([[0], np.cumsum((cells != -1).sum(axis=1))])
-    blocked = np.concatenate([[0], np.cumsum((cells == -2).any(axis=1))])
+    cells = grid[:, step : step + length]
+    busy = np.concatenate([[0], np.cumsum((cells != NOBODY).sum(axis=1))])
+    blocked = np.concatenate([[0], np.cumsum((cells == UNAVAILABLE).any(axis=1))])
     first = np.arange(cells.shape[0] - size + 1)
     cost = busy[first + size] - busy[first]
     cost = np.where(blocked[first + size] - blocked[first] > 0, cells.size + 1, cost)
@@ -108,10 +126,14 @@ def _holders(plan: "Plan", j: int, step: int, length: int) -> str:
     holders, counts = np.unique(block[block >= 0], return_counts=True)
     for holder in holders[np.argsort(-counts, kind="stable")].tolist():
         gpus = int((block == holder).any(axis=1).sum())
-        last = step + int(np.flatnonzero((block == holder).any(axis=0)).max()) + 1
+        there = (grid[p : p + size, step:] == holder).any(axis=0)
+        last = int(np.flatnonzero(there[: block.shape[1]]).max())
+        last += step + int(np.argmin(np.append(there[last:], False)))
         name = scenario.batch[holder].name if holder < n_jobs else scenario.realtime[holder - n_jobs].name
         held = "reserved by" if holder >= n_jobs and plan.reservation else "held by"
-        names.append(f"{_count(gpus)} {held} {shorten(name)} until hour {last * scenario.horizon.step_hours:g}")
+        names.append(
+            f"{_count(gpus)} {held} {shorten(name)} until hour {last * scenario.horizon.step_hours:g}"
+        )
     if not names:
         return f"its place at hour {step * scenario.horizon.step_hours:g} was free"
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
