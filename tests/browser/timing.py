@@ -20,7 +20,7 @@ from gpuplan.text import aligned
 _WATCH = """
 () => {
   const log = { inputs: [], paints: [] };
-  for (const type of ["keydown", "pointermove"])
+  for (const type of ["keydown", "mousemove"])
     document.addEventListener(type, (event) => { log.inputs.push(event.timeStamp); }, { capture: true });
   const chart = document.querySelector(".gp-chart");
   new MutationObserver(() => requestAnimationFrame(() => {
@@ -55,7 +55,7 @@ class Stopwatch:
 
     @property
     def inputs(self) -> list[float]:
-        """When keys were pressed or the pointer moved, in seconds."""
+        """When keys were pressed or the mouse moved, in seconds."""
         return [ms / 1000 for ms in self.page.evaluate("() => stopwatch.inputs")]
 
     @property
