@@ -885,7 +885,7 @@ def outbid(
 
 @njit
 def promote(program: Ints, loser: Any, n_jobs: Any, copy: Ints) -> Any:
-    """Copy a program with job ``loser``, one of its jobs, before the first (``copy`` [M] overwritten)."""
+    """Copy a program with job ``loser``, one of its jobs, before the first; -1 fills up ``copy``."""
     copy[0] = program[0]
     k = 1
     moved = False
@@ -901,6 +901,8 @@ def promote(program: Ints, loser: Any, n_jobs: Any, copy: Ints) -> Any:
             continue
         copy[k] = step
         k += 1
+    for i in range(k, copy.size):
+        copy[i] = -1
 
 
 @njit
@@ -919,7 +921,7 @@ def worst_loss(jobs: Ints, weight_sum: Ints, tried: Ints) -> Any:
     return worst
 
 
-@njit
+@njit_inline
 def attempt(
     program: Ints,
     strict: Any,
@@ -1068,41 +1070,46 @@ def allocate(
     served = np.zeros(T, np.int64)
     tried = np.zeros(J + 1, np.int64)
     out = np.empty((2, W), np.uint64)
-    attempt(
-        program,
-        strict,
-        i64(-1),
-        targets,
-        clean,
-        must_hold,
-        must,
-        must_apps,
-        free,
-        hold,
-        ledger,
-        now_apps,
-        now,
-        allowed,
-        known,
-        room,
-        out,
-    )
-    copy_state(free, hold, ledger, now_apps, clean, must_hold, must, must_apps)
     best = i64(0)
     current = np.full(M, -1, np.int64)
-    i = 0
-    while i < N + promotions:
-        if i >= N:
-            j = worst_loss(best_jobs, weight_sum, tried)
-            if j < 0:
+    # turn -1 is what apps must hold, then come the passes, the promotions, the trials
+    last_pass, last_promotion = N - 1, N - 1 + promotions
+    turn = -1
+    while turn <= last_promotion + trials:
+        chosen = program
+        first = i64(-1)
+        if turn <= last_promotion:
+            copy_plan(jobs, must_hold, now, hold)
+            if 0 <= turn <= last_pass:
+                chosen = programs[turn]
+            elif turn > last_pass:
+                loser = worst_loss(best_jobs, weight_sum, tried)
+                if loser < 0:
+                    turn = last_promotion + 1
+                    continue
+                tried[loser] = 1
+                promote(current, loser, J, program)
+        else:
+            if R == 0:
                 break
-            tried[j] = 1
-            promote(current, j, J, program)
-        copy_plan(jobs, must_hold, now, hold)
+            if turn == last_promotion + 1:
+                # from here on ``clean`` is free of the best plan's batch work
+                tried[0] = 1
+                for j in range(J):
+                    if best_jobs[j, START] >= 0 and jobs[j, START] < 0:
+                        end = min(T, best_jobs[j, START] + jobs[j, DURATION])
+                        take(clean, best_jobs[j, START], end, best_jobs[j, FIRST], jobs[j, SIZE])
+            copy_plan(best_jobs, must_hold, now, hold)
+            first = outbid(
+                programs[0], tried, now, apps, clean, served, best_hold, weight_sum, allowed, spare, out
+            )
+            if first < 0:
+                break
+            chosen = programs[N]
         attempt(
-            program[:M] if i >= N else programs[i],
+            chosen,
             strict,
-            i64(-1),
+            first,
             targets,
             clean,
             must_hold,
@@ -1118,52 +1125,21 @@ def allocate(
             room,
             out,
         )
-        worth = plan_worth(now, apps, ledger, demand, weight_sum)
-        if i == 0 or worth > best:
-            best = worth
-            copy_plan(now, hold, best_jobs, best_hold)
-            demand_served(ledger, must, demand, served)
-            for k in range(M):
-                current[k] = program[k] if i >= N else programs[i, k]
-        i += 1
-    if R == 0 or trials == 0:
-        return best_jobs, best_hold, best
-    # from here on ``clean`` is free of the best plan's batch work
-    for j in range(J):
-        if best_jobs[j, START] >= 0 and jobs[j, START] < 0:
-            e = min(T, best_jobs[j, START] + jobs[j, DURATION])
-            take(clean, best_jobs[j, START], e, best_jobs[j, FIRST], jobs[j, SIZE])
-    tried[0] = 1
-    for _ in range(trials):
-        copy_plan(best_jobs, must_hold, now, hold)
-        j = outbid(programs[0], tried, now, apps, clean, served, best_hold, weight_sum, allowed, spare, out)
-        if j < 0:
-            break
-        attempt(
-            programs[N],
-            strict,
-            j,
-            targets,
-            clean,
-            must_hold,
-            must,
-            must_apps,
-            free,
-            hold,
-            ledger,
-            now_apps,
-            now,
-            allowed,
-            known,
-            room,
-            out,
-        )
-        worth = plan_worth(now, apps, ledger, demand, weight_sum)
-        if worth > best:
-            best = worth
-            copy_plan(now, hold, best_jobs, best_hold)
-            demand_served(ledger, must, demand, served)
-            take(clean, now[j, START], min(T, now[j, START] + now[j, DURATION]), now[j, FIRST], now[j, SIZE])
+        if turn < 0:
+            copy_state(free, hold, ledger, now_apps, clean, must_hold, must, must_apps)
+        else:
+            worth = plan_worth(now, apps, ledger, demand, weight_sum)
+            if turn == 0 or worth > best:
+                best = worth
+                copy_plan(now, hold, best_jobs, best_hold)
+                demand_served(ledger, must, demand, served)
+                if first >= 0:
+                    end = min(T, now[first, START] + now[first, DURATION])
+                    take(clean, now[first, START], end, now[first, FIRST], now[first, SIZE])
+                else:
+                    for k in range(M):
+                        current[k] = chosen[k]
+        turn += 1
     return best_jobs, best_hold, best
 
 
