@@ -8,6 +8,7 @@ standard library and of numpy). Both go through the same rules; a bool is never 
 import math
 import numbers
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -68,16 +69,16 @@ def number(value: object) -> int | float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(ABC):
     """What all types share; `optional` lets ``null``, ``~`` and nothing mean None."""
 
+    @abstractmethod
     def read(self, value: Any) -> Any:
         """The value as the inside of gpuplan wants it; raises `broken` rules."""
-        raise NotImplementedError
 
+    @abstractmethod
     def json(self) -> dict[str, Any]:
         """JSON Schema of what may be written."""
-        raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
