@@ -50,6 +50,20 @@ KIND_LABELS: dict[str, str] = {
     "unavailable": "unavailable (grey, upright lines)",
 }
 
+#: Ink of names in bars, and the tone behind the letters that keeps patterns and borders from striking them through.
+INKS: dict[str, str] = {kind: "#FFFFFF" if kind == "training" else "#111111" for kind in KIND_COLOURS}
+HALOS: dict[str, str] = {
+    "training": "#0072B2",
+    "batch-inference": "#8FD3BF",
+    "quantization": "#F3D3E4",
+    "real-time": "#FFF3D6",
+    "reserved-idle": "#FBE3B5",
+}
+
+#: The last entry of the legend, which is no kind of work: the dashed lines between nodes.
+NODE_BORDER = "node-border"
+NODE_BORDER_LABEL = "border between nodes (dashed)"
+
 #: Bars of a comparison: the first policy, against which changes are counted, and the others.
 FIRST_COLOUR, OTHER_COLOUR = "#9A9A9A", "#56B4E9"
 
@@ -84,6 +98,9 @@ _BANDS: dict[str, Bands] = {
     "unavailable": Bands("#5E5E5E", upright=True, edges=_regular(40, 0.4)),
 }
 
+# In the legend only: a line on nothing, in a grey that both pages bear.
+_BORDER_LINE = Bands("#7A7A7A", upright=False, edges=((0.42, 0.58),))
+
 
 def fill(kind: str) -> str | dict[str, Any]:
     """Fill of a kind: a colour, or a Vega gradient with hard stops that shows its pattern.
@@ -92,8 +109,10 @@ def fill(kind: str) -> str | dict[str, Any]:
     """
     colour = KIND_COLOURS[kind.removesuffix("-area")]
     bands = _BANDS.get(kind)
-    if bands is None:
-        return colour
+    return colour if bands is None else _gradient(colour, bands)
+
+
+def _gradient(colour: str, bands: Bands) -> dict[str, Any]:
     stops: list[dict[str, Any]] = [{"offset": 0, "color": colour}]
     for first, last in bands.edges:
         edges = ((first, colour), (first, bands.tint), (last, bands.tint), (last, colour))
@@ -105,7 +124,8 @@ def fill(kind: str) -> str | dict[str, Any]:
 
 def fill_params() -> list[dict[str, Any]]:
     """Top-level parameters of a spec, one per pattern, that `fill_of` and `kind_scale` refer to."""
-    return [{"name": _param(kind), "expr": _expression(fill(kind))} for kind in _BANDS]
+    fills = {kind: fill(kind) for kind in _BANDS} | {NODE_BORDER: _gradient("transparent", _BORDER_LINE)}
+    return [{"name": _param(kind), "expr": _expression(found)} for kind, found in fills.items()]
 
 
 def fill_of(kind: str) -> str | dict[str, str]:
@@ -119,7 +139,8 @@ def _param(kind: str) -> str:
 
 def kind_scale() -> dict[str, Any]:
     """Scale from kind to fill, the same in every chart (the pattern shows in the legend too)."""
-    return {"domain": list(KIND_COLOURS), "range": [fill_of(kind) for kind in KIND_COLOURS]}
+    fills = {kind: fill_of(kind) for kind in KIND_COLOURS} | {NODE_BORDER: {"expr": _param(NODE_BORDER)}}
+    return {"domain": list(fills), "range": list(fills.values())}
 
 
 def area_scale(kinds: Sequence[str]) -> dict[str, Any]:
@@ -137,7 +158,7 @@ def kind_legend(columns: int = 4) -> dict[str, Any]:
         "columns": columns,
         "symbolType": "square",
         "symbolSize": 260,
-        "labelExpr": lookup(KIND_LABELS, "datum.label"),
+        "labelExpr": lookup(KIND_LABELS | {NODE_BORDER: NODE_BORDER_LABEL}, "datum.label"),
         "labelLimit": 320,
     }
 
@@ -199,8 +220,11 @@ def config(mode: Mode = "light") -> dict[str, Any]:
             "gp-title": {"fontSize": 13, "fontWeight": "bold", "color": ink.text},
             "gp-note": {"fontSize": 11, "color": ink.soft},
             "gp-row": {"fontSize": 10, "color": ink.soft},
-            "gp-border": {"color": ink.text, "strokeWidth": 1, "strokeOpacity": 0.6, "strokeDash": [5, 3]},
+            # A solid line in the pane's tone below the dashes: they are seen on every colour of bar.
+            "gp-border": {"color": ink.text, "strokeWidth": 1.2, "strokeDash": [6, 4]},
+            "gp-border-casing": {"color": ink.pane, "strokeWidth": 2.4, "strokeOpacity": 0.6},
             "gp-demand": {"color": ink.text, "strokeWidth": 1.8},
+            "gp-demand-casing": {"color": ink.pane, "strokeWidth": 4},
             "gp-bound": {"color": ink.text},
             "gp-mark": {"color": ink.text},
         },

@@ -315,3 +315,26 @@ def test_links_name_their_views() -> None:
     assert params["brush"]["views"] == ["c"]
     assert params["hover"]["select"]["fields"] == ["job"]
     assert [param["name"] for param in Links(("a",)).params()] == ["hover", "kinds"]
+
+
+def test_a_halo_lies_below_every_name_in_a_bar() -> None:
+    layers = gantt.spec(Frame(8, 24, 8), Links(("left_bars",)))["layer"]
+    halo, name = (
+        layer for layer in layers if layer["mark"]["type"] == "text" and "opacity" in layer["encoding"]
+    )
+    assert (
+        halo["mark"]["stroke"]["expr"]
+        == halo["mark"]["fill"]["expr"]
+        == theme.lookup(theme.HALOS, "datum.kind")
+    )
+    assert "stroke" not in name["mark"]
+    assert name["mark"]["text"]["expr"] in halo["mark"]["text"]["expr"]
+    for place in ("dx", "limit", "fontSize", "clip", "align"):
+        assert halo["mark"][place] == name["mark"][place]
+
+
+def test_a_still_picture_asks_for_no_gesture() -> None:
+    live = {"params": [{"name": "brush"}, gantt.still_param()], "width": 3}
+    assert gantt.still(live) == {"params": [{"name": "brush"}, {"name": "still", "value": True}], "width": 3}
+    assert live["params"][1] == {"name": "still", "value": False}
+    assert gantt.still({"width": 3}) == {"width": 3}

@@ -84,8 +84,23 @@ def test_patterns_are_upright_or_level_gradients_with_rising_stops(kind: str) ->
 def test_names_in_bars_can_be_read(kind: str) -> None:
     fill = theme.fill(kind)
     tones = {fill} if isinstance(fill, str) else {stop["color"] for stop in fill["stops"]}
-    ink = "#FFFFFF" if kind == "training" else "#111111"
+    ink = theme.INKS[kind]
     assert min(contrast(ink, tone) for tone in tones) > 4.5
+
+
+def test_the_halo_behind_a_name_sets_it_off_from_every_pattern() -> None:
+    # Whatever carries names, idle reservations included, in the same colours on light and dark pages.
+    assert set(theme.HALOS) == {*WORK, "reserved-idle"}
+    assert min(contrast(theme.INKS[kind], halo) for kind, halo in theme.HALOS.items()) > 4.5
+
+
+def test_the_legend_explains_the_border_between_nodes_last() -> None:
+    scale = theme.kind_scale()
+    assert scale["domain"] == [*theme.KIND_COLOURS, theme.NODE_BORDER]
+    assert len(scale["range"]) == len(scale["domain"])
+    named = {param["name"] for param in theme.fill_params()}
+    assert {fill["expr"] for fill in scale["range"] if isinstance(fill, dict)} <= named
+    assert "border between nodes (dashed)" in theme.kind_legend()["labelExpr"]
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
@@ -96,10 +111,19 @@ def test_text_of_a_mode_can_be_read_on_its_page_and_pane(mode: theme.Mode) -> No
         config["axis"]["labelColor"],
         config["axis"]["titleColor"],
         config["title"]["color"],
-        *(style["color"] for name, style in config["style"].items() if name != "gp-border"),
+        *(style["color"] for name, style in config["style"].items() if not name.endswith("-casing")),
     }
     assert min(contrast(ink, page) for ink in inks for page in pages) > 4.5
     assert min(contrast(theme.KIND_COLOURS["unmet"], page) for page in pages) > 3
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_lines_over_areas_are_cased_in_the_opposite_tone(mode: theme.Mode) -> None:
+    style = theme.config(mode)["style"]
+    for name in ("gp-demand", "gp-border"):
+        line, casing = style[name], style[name + "-casing"]
+        assert casing["strokeWidth"] > line["strokeWidth"]
+        assert contrast(line["color"], casing["color"]) > 7
 
 
 def test_the_two_modes_style_the_same_things() -> None:

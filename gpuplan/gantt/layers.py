@@ -94,15 +94,19 @@ def spec(
         "layer": [
             mark(area, {"type": "rect", "fill": "transparent"}, {"x": x, "y": y, **ends}),
             mark(bars, _BAR, {"x": x, "y": y, **ends, **_bar_look(page_width, alone)}, name=bars),
-            mark(
-                "rows", {"type": "rule", "style": "gp-border"}, {"y": y, "opacity": field("border", **_AS_IS)}
+            *(
+                mark("rows", {"type": "rule", "style": style}, {"y": y, "opacity": field("border", **_AS_IS)})
+                for style in ("gp-border-casing", "gp-border")
             ),
             mark(
                 "rows",
                 {"type": "text", "style": "gp-row", "align": "right", "x": -6, "clip": False},
                 {"y": y, "text": field("label", "nominal")},
             ),
-            mark(bars, _label(frame, linked), {"x": x, "y": y | {"field": "mid"}, "opacity": _STANDS_OUT}),
+            *(
+                mark(bars, look, {"x": x, "y": y | {"field": "mid"}, "opacity": _STANDS_OUT})
+                for look in _labels(frame, linked)
+            ),
             mark(
                 f"{side}_marks", _TRIANGLE, {"x": x, "y": y, "tooltip": field("says", "nominal", title="job")}
             ),
@@ -130,8 +134,8 @@ _TRIANGLE |= {"opacity": 1, "size": {"expr": "datum.size"}, "shape": {"expr": "d
 def _bar_look(page_width: int, alone: bool) -> Spec:
     tips = ("job", "kind", "gpus", "time", "detail")
     legend = theme.kind_legend(columns=max(1, min(4, page_width // _LEGEND_PX)))
-    if alone:
-        legend["offset"] = 36
+    # In a grid the gap to the charts is Vega's; the titles need little of their own.
+    legend["offset"] = 36 if alone else 10
     return {
         "fill": field(
             "kind",
@@ -144,8 +148,11 @@ def _bar_look(page_width: int, alone: bool) -> Spec:
     }
 
 
-def _label(frame: Frame, linked: Links) -> Spec:
-    """Names in bars: letter and name where both fit, the letter alone in a short bar, or nothing."""
+def _labels(frame: Frame, linked: Links) -> tuple[Spec, Spec]:
+    """Names in bars: letter and name where both fit, the letter alone in a short bar, or nothing.
+
+    A halo lies below them, as a mark of its own: Vega strokes a letter after it has filled it.
+    """
     span, hidden = f"{frame.hours}", "0"
     if linked.brush:
         span = f"(isValid(brush.x) ? abs(brush.x[1] - brush.x[0]) : {frame.hours})"
@@ -160,7 +167,7 @@ def _label(frame: Frame, linked: Links) -> Spec:
         f"datum.tall == 0 || {pixels} < 9 ? '' : {pixels} < 34 ? {code} "
         f": datum.kind == 'unmet' ? datum.job : {code} + ' ' + datum.job"
     )
-    return {
+    look: Spec = {
         "type": "text",
         "clip": True,
         "align": "left",
@@ -169,9 +176,12 @@ def _label(frame: Frame, linked: Links) -> Spec:
         "dx": {"expr": f"(datum.x == 0 ? 13 : 4) + {hidden}"},
         "fontSize": 10,
         "limit": {"expr": f"max(9, {pixels} - (datum.x == 0 ? 15 : 6))"},
-        "fill": {"expr": "datum.kind == 'training' ? '#FFFFFF' : '#111111'"},
+        "fill": {"expr": theme.lookup(theme.INKS, "datum.kind")},
         "text": {"expr": words},
     }
+    halo = theme.lookup(theme.HALOS, "datum.kind")
+    stroke = {"stroke": {"expr": halo}, "strokeWidth": 3.5, "strokeJoin": "round"}
+    return look | stroke | {"text": {"expr": f"{halo} ? ({words}) : ''"}, "fill": {"expr": halo}}, look
 
 
 def inline(spec: Spec, data: Mapping[str, Columns], mode: theme.Mode = "light") -> Spec:
@@ -184,6 +194,21 @@ def inline(spec: Spec, data: Mapping[str, Columns], mode: theme.Mode = "light") 
     }
     unbroken: Spec = _unbroken(whole)
     return unbroken
+
+
+#: Name of the top-level parameter that is true in a picture, where nothing can be dragged or clicked.
+STILL = "still"
+
+
+def still_param(value: bool = False) -> Spec:
+    """The parameter that titles ask before they tell a person what to do."""
+    return {"name": STILL, "value": value}
+
+
+def still(spec: Mapping[str, Any]) -> Spec:
+    """The same spec as a picture: its titles do not ask for gestures."""
+    params = [still_param(True) if param["name"] == STILL else param for param in spec.get("params", ())]
+    return {**spec, "params": params} if params else dict(spec)
 
 
 def records(columns: Columns) -> list[dict[str, Any]]:

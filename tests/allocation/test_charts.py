@@ -204,13 +204,13 @@ def _job(name: str) -> dict[str, Any]:
 def test_runs_of_demand_by_hand() -> None:
     fifo = plan(small(), "fifo")
     demand = charts.dashboard_data(fifo, fifo)["left_demand_0"]
-    # One run per step, closed by the last values at the end of the horizon; the top is the reservation.
+    # One run per step, closed by the last values at the end of the horizon; a tenth stays free above the reservation.
     assert demand["x"] == [0, 1, 2, 3, 4]
     assert demand["x2"] == [1, 2, 3, 4, 4]
     assert demand["demand"] == [0, 1, 2, 1, 1]
     assert demand["held"] == [2, 2, 2, 2, 2]
     assert demand["served"] == [0, 1, 2, 1, 1]
-    assert demand["top"] == [2] * 5
+    assert demand["top"] == [2.2] * 5
     assert demand["time"][:2] == ["0–1", "1–2"]
 
 
@@ -305,9 +305,12 @@ def test_the_comparison_states_absolute_figures_changes_and_the_bound() -> None:
     assert sets["shares"]["says"] == ["53.6 %", "87.0 %  (+33.4 points)", "100.0 %", "100.0 %  (+0.0 points)"]
     assert sets["shares"]["value"] == pytest.approx([53.6, 87.0, 100, 100])
     assert sets["amounts"]["says"][:4] == ["100.0", "205.1  (+105.1 %)", "0.0", "4.0  (+4.0)"]
-    assert sets["amounts"]["bound"] == [None, None, None, None, 220, 220]
+    # The bound's line goes through both objectives down to a row with its words.
+    assert sets["amounts"]["bound"] == [None, None, None, None, 220, 220, 220]
+    assert sets["amounts"]["row"][4:] == ["objective: fifo", "objective: aware", "best possible, at most"]
+    assert sets["amounts"]["says"][-1] == "bound 220.0"
     # Texts of objectives stand right of the bound, so the line never crosses them.
-    assert sets["amounts"]["at"][4:] == [220, 220]
+    assert sets["amounts"]["at"][4:] == [220, 220, 220]
     assert set(sets["amounts"]["top"]) == {round(1.9 * 220, 4)}
 
 
@@ -324,6 +327,29 @@ def test_a_negative_objective_is_drawn_to_the_left_of_zero() -> None:
     assert rows["value"][4:] == [-9, -9]
     assert rows["at"][4:] == [0, 0]
     assert rows["bound"] == [None] * 6
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "words"),
+    [
+        (917.0, 1000.0, "at most 8.3 % below the best possible"),
+        (
+            916.9,
+            1000.0,
+            "at most 8.4 % below the best possible",
+        ),  # 8.31: rounding down would promise too much
+        (999.99, 1000.0, "at most 0.1 % below the best possible"),
+        (1000.0, 1000.0, "the best possible: it reaches the bound"),
+        (-50.0, 1000.0, "at most 1,050.0 below the best possible"),
+        (-50.0, -20.0, "at most 30.0 below the best possible"),
+        (0.0, 0.0, "the best possible: it reaches the bound"),
+        (1.0, None, "of unknown distance from the best possible"),
+    ],
+)
+def test_the_distance_from_the_bound_is_never_understated(
+    objective: float, bound: float | None, words: str
+) -> None:
+    assert figures.below_bound({"objective": objective, "bound": bound}) == words
 
 
 def test_the_same_policy_twice_is_told_apart() -> None:
@@ -480,6 +506,20 @@ def test_a_notebook_shows_a_picture_and_words_and_stays_small(shipped: dict[str,
     assert f"utilization {100 * right.figures['utilization']:.1f} %" in bundle["text/plain"]
 
 
+def test_pictures_do_not_ask_to_be_dragged_and_pages_do(
+    shipped: dict[str, tuple[Plan, Plan]], tmp_path: Path
+) -> None:
+    chart = charts.gantt_pair(*shipped["mixed-day"])
+    texts = {}
+    for suffix in ("svg", "html"):
+        chart.save(tmp_path / f"chart.{suffix}")
+        texts[suffix] = (tmp_path / f"chart.{suffix}").read_text(encoding="utf-8")
+    assert "GPUs in use: T, B, Q, R, idle upwards</text>" in texts["svg"]
+    assert "drag to zoom" not in texts["svg"]
+    assert "drag to zoom, double-click to reset" in texts["html"]
+    assert '"name": "still", "value": false' in texts["html"]
+
+
 OUTSIDE = re.compile(r"<[a-z]+[^>]*\b(?:src|href|srcset|data|poster)\s*=|@import|url\(", re.I)
 
 
@@ -562,6 +602,9 @@ def test_a_description_states_the_numbers() -> None:
         "fifo: utilization 50.0 %, coverage 100.0 %, value 5.9, penalty 0.0, objective 5.9, 1 of 1" in words
     )
     assert "aware: utilization 50.0 % (+0.0 points)" in words
+    # Nothing can be better than what serves all demand and starts the one job at once.
+    assert "objective the best possible: it reaches the bound" in words
+    assert "Bound of this scenario as set: 5.9; no plan of this scenario has a larger objective." in words
     assert charts.gantt(left).to_dict()["description"] == charts.describe(left)
     assert charts.dashboard(left, right).to_dict()["description"] == words
 

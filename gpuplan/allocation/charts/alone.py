@@ -14,7 +14,6 @@ from gpuplan.allocation.charts import data, figures, panels, words
 from gpuplan.allocation.charts.data import SIDES
 from gpuplan.allocation.charts.live import (
     SCHEMA,
-    USAGE_TITLE,
     Layout,
     column_width,
     dashboard_data,
@@ -66,13 +65,19 @@ class OfflineChart(alt.Chart):
         compiled: dict[str, Any] = vl_convert.vegalite_to_vega(whole)
         return compiled
 
+    def save(self, fp: Any, format: str | None = None, **options: Any) -> None:
+        """Write the chart to a file as Altair does; a picture does not ask to be dragged."""
+        kind = format or str(fp).rpartition(".")[2]
+        chart = OfflineChart(drawing.still(self._spec), **self._kwds) if kind in _PICTURES else self
+        super(OfflineChart, chart).save(fp, format, **options)
+
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
         bundle: dict[str, Any] = {"text/plain": repr(self)}
         try:
             import vl_convert
         except ImportError:
             return bundle
-        picture = repacked(vl_convert.vegalite_to_png(self.to_dict(), scale=1.5))
+        picture = repacked(vl_convert.vegalite_to_png(drawing.still(self.to_dict()), scale=1.5))
         bundle["image/png"] = base64.b64encode(picture).decode("ascii")
         return bundle
 
@@ -85,6 +90,7 @@ class OfflineChart(alt.Chart):
     __add__ = __and__ = __or__ = _refuse
 
 
+_PICTURES = ("png", "svg", "pdf")
 _CHANGEABLE = ("title", "background", "padding", "description", "usermeta")
 
 
@@ -141,9 +147,10 @@ def gantt_pair(
         sets |= data.usage_data(plan, frame, side)
     rows = [
         [drawing.spec(frame, linked, side, page_width=width) for side in SIDES],
-        [panels.usage_panel(frame, side, USAGE_TITLE, height=50) for side in SIDES],
+        [panels.usage_panel(frame, side, height=50) for side in SIDES],
     ]
-    spec = panels.grid(rows, beside=layout == "side") | {"params": [*linked.params(), *theme.fill_params()]}
+    params = [*linked.params(), *theme.fill_params(), drawing.still_param()]
+    spec = panels.grid(rows, beside=layout == "side") | {"params": params}
     return _chart(spec, sets, mode, words.describe(left, right))
 
 
@@ -196,7 +203,7 @@ def comparison_chart(
 ) -> OfflineChart:
     """Utilization, served demand, value, penalty and objective, with the change against the first policy.
 
-    A thin line marks the bound: no legal plan has a larger objective.
+    A thin line with its value marks the bound: no legal plan has a larger objective.
     """
     plans = list(comparison.plans.values())
     names = list(comparison.plans)

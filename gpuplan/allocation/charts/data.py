@@ -174,7 +174,7 @@ def app_rows(scenario: AllocationScenario) -> list[tuple[str, tuple[int, ...]]]:
     return [*rows, (f"{len(others)} other apps together", others)]
 
 
-def demand_data(plan: "Plan", frame: Frame, side: str, tops: Sequence[int]) -> dict[str, Columns]:
+def demand_data(plan: "Plan", frame: Frame, side: str, tops: Sequence[float]) -> dict[str, Columns]:
     """Data sets ``<side>_demand_<row>``: runs of steps in which demand, held and served do not change."""
     data = {}
     for row, (_, apps) in enumerate(app_rows(plan.scenario)):
@@ -191,9 +191,13 @@ def demand_data(plan: "Plan", frame: Frame, side: str, tops: Sequence[int]) -> d
     return data
 
 
-def demand_tops(plans: Sequence["Plan"]) -> list[int]:
-    """Top of each row's scale, the same for all plans: the most GPUs wanted or held, at least 1."""
-    return [
+#: Share of a demand panel that stays free above its highest value, so that a peak does not touch the frame.
+_HEADROOM = 0.1
+
+
+def demand_tops(plans: Sequence["Plan"]) -> list[float]:
+    """Top of each row's scale, the same for all plans: above the most GPUs wanted or held, which is at least 1."""
+    peaks = (
         max(
             1,
             *(
@@ -203,7 +207,8 @@ def demand_tops(plans: Sequence["Plan"]) -> list[int]:
             ),
         )
         for _, apps in app_rows(plans[0].scenario)
-    ]
+    )
+    return [round(peak * (1 + _HEADROOM), 4) for peak in peaks]
 
 
 def usage(plan: "Plan") -> Ints:

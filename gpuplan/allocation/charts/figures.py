@@ -1,11 +1,15 @@
 """The comparison of figures: what is shown, in which unit, and how a change is written."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuplan.gantt import Columns
 
 Figures = Mapping[str, float | int | None]
+
+#: Name of the comparison's last row.
+BOUND_ROW = "best possible, at most"
 
 #: Unit of value, penalty and objective.
 VALUE_UNIT = "priority-weighted GPU-hours"
@@ -87,4 +91,27 @@ def _rows(names: Sequence[str], figures: Sequence[Figures], shown: Sequence[Show
             if not figure.share:
                 rows["bound"].append(None if bound is None else round(bound, 4))
             rows["top"].append(top)
+    # All plans are of one scenario, so they have one bound.
+    bound = None if shown[0].share or not figures else figures[0].get("bound")
+    if bound is not None:
+        at = round(bound, 4)
+        own = {"row": BOUND_ROW, "value": 0, "at": max(0, at), "says": f"bound {amount(bound, False)}"}
+        for name, cell in (own | {"first": 0, "top": top, "bound": at}).items():
+            rows[name].append(cell)
     return rows
+
+
+def below_bound(figures: Figures) -> str:
+    """How far a plan may be from the best possible: ``"at most 8.3 % below the best possible"``.
+
+    The bound may lie above what any plan reaches, so the distance is never understated: it is rounded up.
+    """
+    bound, objective = figures.get("bound"), figures.get("objective")
+    if bound is None or objective is None:
+        return "of unknown distance from the best possible"
+    distance = bound - objective
+    if distance <= 1e-6 * max(1.0, abs(bound)):
+        return "the best possible: it reaches the bound"
+    if bound <= 0 or objective < 0:
+        return f"at most {math.ceil(10 * distance - 1e-6) / 10:,.1f} below the best possible"
+    return f"at most {math.ceil(1000 * distance / bound - 1e-6) / 10:.1f} % below the best possible"

@@ -16,9 +16,6 @@ Layout = Literal["side", "stacked"]
 #: Label of the language of the spec; nothing loads it.
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
-#: Title of the panel with the brush.
-USAGE_TITLE = "GPUs in use: T, B, Q, R, idle upwards (drag to zoom, double-click to reset)"
-
 #: Pixels that axes and gaps take from a column.
 _MARGIN = 62
 
@@ -51,9 +48,9 @@ def dashboard_spec(
     for row, (name, _) in enumerate(data.app_rows(scenario)):
         title = f"{name}: {panels.DEMAND_WORDS}"
         rows.append([panels.demand_panel(frame, linked, side, row, title) for side in SIDES])
-    rows.append([panels.usage_panel(frame, side, USAGE_TITLE) for side in SIDES])
+    rows.append([panels.usage_panel(frame, side) for side in SIDES])
     under = [panels.comparison_panel(frame.width, name, 2) for name in ("shares", "amounts")]
-    head = {"$schema": SCHEMA, "params": [*linked.params(), *theme.fill_params()]}
+    head = {"$schema": SCHEMA, "params": [*linked.params(), *theme.fill_params(), gantt.still_param()]}
     return head | panels.grid(rows, beside=layout == "side", under=under)
 
 

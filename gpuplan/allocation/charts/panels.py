@@ -15,6 +15,13 @@ NAME_WIDTH = 158
 #: What a demand panel shows.
 DEMAND_WORDS = "demand (line), served, unmet, held idle"
 
+#: What a panel of GPUs in use shows, and what can be done with it (asked for in live pages only).
+USAGE_WORDS = "GPUs in use: T, B, Q, R, idle upwards"
+USAGE_HINT = " (drag to zoom, double-click to reset)"
+
+#: What the line in the comparison is.
+BOUND_WORDS = "no plan of this scenario has a larger objective"
+
 #: Name of the data set behind the legend of areas, and the kinds that each panel shows.
 LEGEND = "kinds_of_areas"
 DEMAND_KINDS = ("real-time", "reserved-idle", "unmet")
@@ -53,7 +60,7 @@ def area_legend(kinds: Sequence[str]) -> Spec:
     }
 
 
-def _title(words: str, width: int) -> Spec:
+def _title(words: str | Spec, width: int) -> Spec:
     """Title no wider than its panel, which would push the next column aside."""
     return {"text": words, "fontSize": 11, "fontWeight": "normal", "frame": "group", "limit": width}
 
@@ -64,7 +71,9 @@ def demand_panel(
     """Demand of an app as a line; what is served, unmet and held idle as areas."""
     data = f"{side}_demand_{row}"
     x = field("x", scale=linked.time_scale(), axis=gantt.time_axis(frame, title=labels, labels=labels))
-    line = {"type": "line", "style": "gp-demand", "interpolate": "step-after", "clip": True}
+    line = {"type": "line", "interpolate": "step-after", "clip": True}
+    # The casing keeps the line apart from areas of its own tone: white on pale in dark pages.
+    lines = [line | {"style": style} for style in ("gp-demand-casing", "gp-demand")]
     says = (
         "{'time': datum.time, 'GPUs wanted': datum.demand, 'held': datum.held, 'served': datum.served, "
         "'unmet': datum.demand - datum.served, 'held idle': datum.held - datum.served}"
@@ -78,14 +87,16 @@ def demand_panel(
             _area(data, x, None, "served", "real-time"),
             _area(data, x, "served", "held", "reserved-idle"),
             _area(data, x, "served", "demand", "unmet"),
-            mark(data, line, {"x": x, "y": _y("demand")}),
+            *(mark(data, look, {"x": x, "y": _y("demand")}) for look in lines),
             mark(data, pane, {"x": x, "x2": {"field": "x2"}, "y": _y("top"), "y2": _ZERO}),
         ],
     }
 
 
-def usage_panel(frame: Frame, side: str, title: str, height: int = USAGE_HEIGHT) -> Spec:
+def usage_panel(frame: Frame, side: str, title: str = "", height: int = USAGE_HEIGHT) -> Spec:
     """GPUs in use per step, stacked by kind; a stretch of time dragged here zooms the charts above.
+
+    Without a title of its own it says what can be done with it (see `gpuplan.gantt.still_param`).
 
     The panes that carry tooltips and the brush (view ``<side>_usage``) lie on top of the areas.
     """
@@ -101,7 +112,7 @@ def usage_panel(frame: Frame, side: str, title: str, height: int = USAGE_HEIGHT)
     return {
         "width": frame.width,
         "height": height,
-        "title": _title(title, frame.width),
+        "title": _title(title or {"expr": f"'{USAGE_WORDS}' + (still ? '' : '{USAGE_HINT}')"}, frame.width),
         "layer": [
             _area(data, x, None, "training", "training"),
             _area(data, x, "training", "batch", "batch-inference"),
@@ -139,10 +150,11 @@ def comparison_panel(width: int, name: str, n_policies: int) -> Spec:
         mark(name, words, {"x": x["at"], "y": y, "text": field("says", "nominal")}),
     ]
     if not shares:
-        bound = field("bound", title="bound of the objective", format=",.1f")
-        tick = {"type": "tick", "style": "gp-bound", "orient": "vertical", "thickness": 1.5}
-        layers.append(mark(name, tick, {"x": x["bound"], "y": y, "tooltip": bound}))
-    height = BAR_HEIGHT * (2 if shares else 3) * n_policies
+        says = {"expr": f"{{'bound': format(datum.bound, ',.1f'), 'meaning': '{BOUND_WORDS}'}}"}
+        tick = {"type": "tick", "style": "gp-bound", "orient": "vertical", "thickness": 1.5, "tooltip": says}
+        layers.append(mark(name, tick | {"height": {"band": 1.0}}, {"x": x["bound"], "y": y}))
+    # The bound has a row of its own below the objectives, for its words.
+    height = BAR_HEIGHT * (2 * n_policies if shares else 3 * n_policies + 1)
     return {"width": width, "height": height, "layer": layers, "view": {"fill": None, "stroke": None}}
 
 

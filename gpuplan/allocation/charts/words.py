@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan.allocation.charts import data, figures
-from gpuplan.allocation.charts.figures import SHOWN, VALUE_UNIT, amount, change
+from gpuplan.allocation.charts.figures import SHOWN, VALUE_UNIT, amount, below_bound, change
+from gpuplan.allocation.charts.panels import BOUND_WORDS
 from gpuplan.gantt import safe_text
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ def describe(*plans: "Plan") -> str:
                 text += f" ({change(plan.figures[shown.name], first[shown.name], shown.share)})"
             parts.append(text)
         placed = f"{plan.figures['jobs_placed']} of {len(scenario.batch)} batch jobs placed"
-        sentences.append(f"{name}: {', '.join(parts)}, {placed}.")
-    return " ".join([*sentences, f"Value, penalty and objective in {VALUE_UNIT}."])
+        sentences.append(f"{name}: {', '.join(parts)}, {placed}; objective {below_bound(plan.figures)}.")
+    bound = f"Bound of this scenario as set: {amount(first['bound'], False)}; {BOUND_WORDS}."
+    return " ".join([*sentences, bound, f"Value, penalty, objective and bound in {VALUE_UNIT}."])
 
 
 def table(*plans: "Plan") -> str:
