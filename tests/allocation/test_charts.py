@@ -339,10 +339,10 @@ def test_a_negative_objective_is_drawn_to_the_left_of_zero() -> None:
             "at most 8.4 % below the best possible",
         ),  # 8.31: rounding down would promise too much
         (999.99, 1000.0, "at most 0.1 % below the best possible"),
-        (1000.0, 1000.0, "the best possible: it reaches the bound"),
+        (1000.0, 1000.0, "the best possible, as it reaches the bound"),
         (-50.0, 1000.0, "at most 1,050.0 below the best possible"),
         (-50.0, -20.0, "at most 30.0 below the best possible"),
-        (0.0, 0.0, "the best possible: it reaches the bound"),
+        (0.0, 0.0, "the best possible, as it reaches the bound"),
         (1.0, None, "of unknown distance from the best possible"),
     ],
 )
@@ -603,7 +603,7 @@ def test_a_description_states_the_numbers() -> None:
     )
     assert "aware: utilization 50.0 % (+0.0 points)" in words
     # Nothing can be better than what serves all demand and starts the one job at once.
-    assert "objective the best possible: it reaches the bound" in words
+    assert "objective the best possible, as it reaches the bound" in words
     assert "Bound of this scenario as set: 5.9; no plan of this scenario has a larger objective." in words
     assert charts.gantt(left).to_dict()["description"] == charts.describe(left)
     assert charts.dashboard(left, right).to_dict()["description"] == words

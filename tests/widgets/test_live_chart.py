@@ -81,5 +81,12 @@ def test_a_long_table_says_that_it_is_cut():
     assert page.count("<tr>") == 201
 
 
+def test_a_picture_asks_for_no_gesture_and_the_page_does():
+    params = [{"name": "brush", "select": "interval"}, {"name": "still", "value": False}]
+    chart = LiveChart({**SPEC, "params": params}, data())
+    assert chart.static_spec()["params"][1] == {"name": "still", "value": True}
+    assert chart.spec["params"] == params
+
+
 def test_every_module_is_sent_as_text_not_as_a_watched_file():
     assert "export default" in LiveChart(SPEC, data()).get_state()["_esm"]

@@ -32,6 +32,26 @@ def test_the_change_is_said_in_points_and_per_cent():
     assert sentences.change(aware, aware).endswith("±0.0 points; value 80.0 → 80.0, ±0 %")
 
 
+def test_the_distance_from_the_bound_belongs_to_the_scenario_as_set():
+    # Penalty 50: the app's 4 GPU-hours are worth 200, the block 80, and no plan has both. FIFO serves: objective 0.
+    # Without a penalty to pay the block earns its 80 and nothing is better.
+    for penalty, fifo, aware in ((50, 0, 0), (0, 0, 80)):
+        scenario = hand(penalty)
+        plans = [gp.plan(scenario, policy) for policy in ("fifo", "aware")]
+        assert [plan.figures["objective"] for plan in plans] == [fifo, aware]
+        told = sentences.bound(*plans)
+        bound = plans[0].figures["bound"]
+        assert told.startswith(
+            f"No plan of this scenario as set (penalty {penalty}) can have an objective above "
+        )
+        assert f"above {bound:,.1f}; fifo: " in told
+    assert told.endswith(
+        "above 80.0; fifo: at most 100.0 % below the best possible; "
+        "aware: the best possible, as it reaches the bound."
+    )
+    assert sentences.bound(plans[1], plans[1]).count("aware") == 1
+
+
 def test_a_block_that_outbids_traffic_is_named_with_its_worth():
     assert sentences.notes(gp.plan(hand(5), "aware")) == [
         "aware: 4 GPU-hours of traffic (chat, hours 0–4) stay unserved: although the penalty is 5, a block outbids "

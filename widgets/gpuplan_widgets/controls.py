@@ -115,7 +115,7 @@ def layout(controls: Controls) -> Any:
     """The controls in rows that wrap, each with its message below it."""
     band = W.HTML(
         '<span class="gp-hint gp-band"><span class="gp-band-sample" aria-hidden="true"></span>'
-        f"{BAND[0]:g}–{BAND[1]:g}: Dharma-AI's band. Below it traffic is left unserved on purpose.</span>"
+        f"{BAND[0]:g}–{BAND[1]:g}: Dharma-AI's band; below it, traffic may stay unserved</span>"
     )
 
     def control(*names: str, hint: Any = None) -> Any:

@@ -1,6 +1,5 @@
 """The allocation explorer: two policies on one scenario, planned again at every move of a control."""
 
-import html
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -10,14 +9,14 @@ from typing import Any
 
 import ipywidgets as W
 
-from gpuplan.allocation.charts import describe, table
+from gpuplan.allocation.charts import describe
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.plan import Plan, plan
 from gpuplan.inputs.errors import InputError, shorten
 from gpuplan.loading import load, shipped
 from gpuplan_widgets import controls as c
-from gpuplan_widgets import messages, reproduce, sentences
-from gpuplan_widgets.action_bar import Action, ActionBar, Copied, Said, Saved
+from gpuplan_widgets import hand_outs, messages, reproduce
+from gpuplan_widgets.account import Account
 from gpuplan_widgets.curve_editor import CurveEditor
 from gpuplan_widgets.draft import changes_of, jobs_of, place_of
 from gpuplan_widgets.job_table import JobTable
@@ -127,19 +126,8 @@ class AllocationExplorer(W.VBox):
         bundle = super()._repr_mimebundle_(**kwargs)
         if bundle is None:
             return None
-        return {
-            **bundle,
-            **(self.chart.stand_in() if self._with_picture else {"text/html": self._figures_page()}),
-        }
-
-    def _figures_page(self) -> str:
-        """What a page without a kernel shows: the change in words, and all figures."""
-        left, right = (self._plans[side] for side in SIDES)
-        name = html.escape(shorten(self._scenario.name, 200))
-        return (
-            f"<p><b>{name}</b></p>{sentences.summary_html(left, right, self._remarks())}"
-            f"{sentences.figures_html(left, right)}<p>Run the cell to move the controls.</p>"
-        )
+        page = {"text/html": self.account.page(self._remarks())}
+        return {**bundle, **(self.chart.stand_in() if self._with_picture else page)}
 
     # ------------------------------------------------------------------ parts
 
@@ -150,32 +138,10 @@ class AllocationExplorer(W.VBox):
         self._picture = Picture(self._plans)
         self.chart = self._picture.chart
         self.chart.file_name = f"gpuplan-{self._given.name}"
-        self.summary = _html("gp-summary")
-        self.figures = _html("gp-figures-table")
-        self.tables = _html("gp-chart-tables")
-        titles = ("All figures", "The charts as tables")
-        self.fold = W.Accordion([self.figures, self.tables], titles=titles, selected_index=None)
-        self.fold.add_class("gp-all-figures")
-        self.why = W.Dropdown(
-            options=[("choose a job", -1)],
-            description="Why does",
-            style={"description_width": "150px"},
-            tooltip="A job whose start (or absence) is explained on both sides",
-            layout=W.Layout(width="410px"),
-        )
-        self.why.add_class("gp-why")
-        self.why_text = _html("gp-why-text")
-        yaml, code = "The scenario file of what is on screen", "Three lines of Python that make this again"
-        jobs, figures = "Save the jobs of both plans as a table", "Save the figures of both plans as a table"
-        self.actions = ActionBar(
-            [
-                Action("copy-yaml", "Copy scenario (YAML)", yaml, self._yaml),
-                Action("copy-python", "Copy Python", code, self._python),
-                Action("save-jobs", "Jobs as CSV", jobs, self._jobs),
-                Action("save-figures", "Figures as CSV", figures, self._figures),
-                Action("reset", "Reset", "Back to the scenario as it was loaded", self._reset),
-            ]
-        )
+        self.account = account = Account(self._plans)
+        self.summary, self.figures, self.tables = account.summary, account.figures, account.tables
+        self.why, self.why_text, self.fold = account.why, account.why_text, account.fold
+        self.actions = hand_outs.bar(self)
 
     def _parts(self) -> list[Any]:
         places = self.controls.messages
@@ -191,7 +157,7 @@ class AllocationExplorer(W.VBox):
             self.summary,
             self.chart,
             editors,
-            self.why,
+            self.account.question,
             self.why_text,
             self.fold,
             self.actions,
@@ -203,8 +169,7 @@ class AllocationExplorer(W.VBox):
             widget.observe(lambda _change, name=name: self._moved(name), "value")
         self.curve.observe(lambda _change: self._moved("curve"), "curves")
         self.table.observe(lambda _change: self._moved("jobs"), "edits")
-        self.why.observe(lambda _change: self._explain(), "value")
-        self.fold.observe(lambda _change: self._tell_figures(), "selected_index")
+        self.account.listen()
         self.chart.observe(lambda _change: self._fit(), "room")
 
     # ------------------------------------------------------------------ a control moves
@@ -315,26 +280,14 @@ class AllocationExplorer(W.VBox):
         self._picture.show(plans)
         self.chart.label = describe(*plans.values())
         self._scenario, self._plans = scenario, plans
-        _set(self.summary, sentences.summary_html(plans["left"], plans["right"], self._remarks()))
-        self.summary.remove_class("gp-old")
-        self._tell_figures()
+        self.account.show(plans, self._remarks())
         for message in self.controls.messages.values():
             messages.say(message, "")
         self.table.show_mistakes([])
         with self._silently():
-            self._offer_jobs()
             top = max([scenario.cluster.gpus, *(max(curve, default=0) for curve in self.curve.curves)])
             if self.curve.vmax != top:
                 self.curve.vmax = top
-        self._explain()
-
-    def _tell_figures(self) -> None:
-        """Write the tables; a folded one waits until it is opened."""
-        left, right = (self._plans[side] for side in SIDES)
-        if self.fold.selected_index == 0:
-            _set(self.figures, sentences.figures_html(left, right))
-        elif self.fold.selected_index == 1:
-            _set(self.tables, table(left, right))
 
     def _remarks(self) -> list[str]:
         gone = [gpu for gpu in self._base.cluster.unavailable if gpu >= self._scenario.cluster.gpus]
@@ -357,33 +310,10 @@ class AllocationExplorer(W.VBox):
             messages.say(message, text if name == cause else "")
         self.chart.old = True
         self.chart.busy = False
-        self.summary.add_class("gp-old")
+        self.account.mark(old=True)
 
     def _names(self) -> dict[str, list[str]]:
         return {"batch": [job["name"] for job in self.table.jobs], "realtime": list(self.curve.names)}
-
-    def _explain(self) -> None:
-        """Say why the chosen job is where it is, on both sides."""
-        place = self.why.value
-        if place is None or not 0 <= place < len(self._scenario.batch):
-            _set(self.why_text, "")
-            return
-        name = self._scenario.batch[place].name
-        try:
-            lines = [f"{side} ({one.policy}): {one.why(name)}" for side, one in self._plans.items()]
-        except Exception as error:  # nobody sees the traceback of a callback
-            lines = [f"No explanation: {type(error).__name__}: {error}"]
-        _set(self.why_text, "".join(f"<p>{html.escape(line)}</p>" for line in lines))
-
-    def _offer_jobs(self) -> None:
-        names = [
-            ("choose a job", -1),
-            *((c.short(job.name), j) for j, job in enumerate(self._scenario.batch)),
-        ]
-        if list(self.why.options) != names:
-            chosen = self.why.label
-            self.why.options = names
-            self.why.value = next((place for text, place in names if text == chosen), -1)
 
     def _fit(self) -> None:
         """Draw what is on screen for another width of the page."""
@@ -421,39 +351,14 @@ class AllocationExplorer(W.VBox):
             self.table.show(jobs_of(base), taken=demand)
             self._loaded_jobs = self.table.jobs
 
-    def _reset(self) -> Said:
+    def reset(self) -> None:
+        """Back to the scenario and the policies as they were given."""
         with self._silently():
             self.controls.left.value, self.controls.right.value = self._policies
         self._moved("preset")
-        return Said("Back to the scenario as it was loaded.")
-
-    def _yaml(self) -> Copied:
-        return Copied(self._scenario.to_yaml(), "The scenario is copied as YAML.")
-
-    def _python(self) -> Copied:
-        policies = [one.policy for one in self._plans.values()]
-        return Copied(self.code(policies), "Three lines of Python are copied.")
 
     def code(self, policies: list[str] | None = None) -> str:
         """Three lines of Python that make again what is on screen."""
         names = policies or [one.policy for one in self._plans.values()]
         chosen = self.controls.preset.value or None
         return reproduce.python(self._scenario, names, shipped=chosen, changes=self.changes)
-
-    def _jobs(self) -> Saved:
-        return Saved(reproduce.jobs_csv(self._plans), "gpuplan-jobs.csv", "The jobs of both plans are saved.")
-
-    def _figures(self) -> Saved:
-        text = reproduce.figures_csv(self._plans)
-        return Saved(text, "gpuplan-figures.csv", "The figures of both plans are saved.")
-
-
-def _html(css: str) -> Any:
-    widget = W.HTML("")
-    widget.add_class(css)
-    return widget
-
-
-def _set(widget: Any, value: str) -> None:
-    if widget.value != value:
-        widget.value = value

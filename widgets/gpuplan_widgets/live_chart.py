@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 import traitlets as t
 
-from gpuplan import theme
+from gpuplan import gantt, theme
 from gpuplan_widgets.build_bundle import STATIC
 from gpuplan_widgets.runtime import runtime
 
@@ -132,9 +132,12 @@ class LiveChart(anywidget.AnyWidget):
         return f"LiveChart({self.label!r})"
 
     def static_spec(self) -> dict[str, Any]:
-        """Return a complete Vega-Lite specification of what is on screen, data and light config included."""
+        """Return a complete Vega-Lite specification of what is on screen, data and light config included.
+
+        Titles do not ask for gestures where the specification has `gpuplan.gantt.still_param`.
+        """
         data = {name: _rows(columns) for name, columns in self.payload["data"].items()}
-        return {**self.spec, "datasets": data, "config": self.config_light}
+        return {**gantt.still(self.spec), "datasets": data, "config": self.config_light}
 
     def png(self) -> bytes | None:
         """Return what is on screen as a PNG; ``None`` without vl-convert (the extra ``export``)."""

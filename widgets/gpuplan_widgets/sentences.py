@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from gpuplan.allocation.charts.figures import amount, below_bound
 from gpuplan.allocation.figures import UNITS
 from gpuplan.allocation.plan import Plan, shown
 
@@ -25,6 +26,20 @@ def change(left: Plan, right: Plan) -> str:
     if value[0] > 0:
         second += f", {_signed(100 * (value[1] / value[0] - 1), '.0f')} %"
     return f"{first}; {second}"
+
+
+def bound(left: Plan, right: Plan) -> str:
+    """How far both plans are at most from the best possible, for the scenario as the controls set it.
+
+    ``"No plan of this scenario as set (penalty 8) can have an objective above 1,203.3; fifo: at most 80.7 %
+    below the best possible; aware: at most 8.3 % below the best possible."``
+    """
+    penalty = left.scenario.objective.shortfall_penalty
+    sides = dict.fromkeys(f"{one.policy}: {below_bound(one.figures)}" for one in (left, right))
+    return (
+        f"No plan of this scenario as set (penalty {penalty:g}) can have an objective above "
+        f"{amount(left.figures['bound'], False)}; {'; '.join(sides)}."
+    )
 
 
 def _signed(number: float, form: str) -> str:
@@ -155,14 +170,14 @@ def _cut(name: str) -> str:
 
 
 def summary_html(left: Plan, right: Plan, extra: Sequence[str] = ()) -> str:
-    """The change and the notes of both plans, as HTML in which names stay text."""
+    """The change, the distance from the bound and the notes of both plans, as HTML in which names stay text."""
     told = list(dict.fromkeys([*extra, *notes(left), *notes(right)]))
     items = "".join(f"<li>{html.escape(note)}</li>" for note in told)
     listed = f'<ul class="gp-notes">{items}</ul>' if items else ""
     sides = f"{left.policy} → {right.policy}: "
     return (
         f'<div role="status"><span class="gp-headline">{html.escape(sides + change(left, right))}</span>'
-        f"{listed}</div>"
+        f'<div class="gp-bound">{html.escape(bound(left, right))}</div>{listed}</div>'
     )
 
 

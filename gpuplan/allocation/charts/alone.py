@@ -65,11 +65,11 @@ class OfflineChart(alt.Chart):
         compiled: dict[str, Any] = vl_convert.vegalite_to_vega(whole)
         return compiled
 
-    def save(self, fp: Any, format: str | None = None, **options: Any) -> None:
+    def save(self, fp: Any, format: Any = None, *args: Any, **options: Any) -> None:
         """Write the chart to a file as Altair does; a picture does not ask to be dragged."""
         kind = format or str(fp).rpartition(".")[2]
         chart = OfflineChart(drawing.still(self._spec), **self._kwds) if kind in _PICTURES else self
-        super(OfflineChart, chart).save(fp, format, **options)
+        super(OfflineChart, chart).save(fp, format, *args, **options)
 
     def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
         bundle: dict[str, Any] = {"text/plain": repr(self)}

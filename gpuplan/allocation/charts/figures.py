@@ -111,7 +111,7 @@ def below_bound(figures: Figures) -> str:
         return "of unknown distance from the best possible"
     distance = bound - objective
     if distance <= 1e-6 * max(1.0, abs(bound)):
-        return "the best possible: it reaches the bound"
+        return "the best possible, as it reaches the bound"
     if bound <= 0 or objective < 0:
         return f"at most {math.ceil(10 * distance - 1e-6) / 10:,.1f} below the best possible"
     return f"at most {math.ceil(1000 * distance / bound - 1e-6) / 10:.1f} % below the best possible"

@@ -10,6 +10,14 @@ const HINTS = {
 };
 let serial = 0;
 
+// What a cell shows while nobody edits it: hours with at most two decimals, less than one hour in minutes.
+function brief(field, text) {
+  if (field !== "hours" || !/^\d*\.\d{3,}$/.test(text)) return text;
+  const hours = Number(text);
+  if (hours >= 1) return String(+hours.toFixed(2));
+  return hours > 0 ? `${+(hours * 60).toPrecision(3)} min` : text;
+}
+
 function node(tag, className, text) {
   const n = document.createElement(tag);
   if (className) n.className = className;
@@ -56,9 +64,10 @@ function render({ model, el }) {
 
   function commit(input) {
     const line = lines.get(Number(input.dataset.id));
-    if (!line || input.value === line.row[input.dataset.field]) return;
-    line.row = { ...line.row, [input.dataset.field]: input.value };
-    send("edit", { id: line.row.id, field: input.dataset.field, value: input.value });
+    const { field } = input.dataset;
+    if (!line || input.value === line.row[field]) return;
+    line.row = { ...line.row, [field]: input.value };
+    send("edit", { id: line.row.id, field, value: input.value });
   }
 
   function nudge(input, up) {
@@ -91,7 +100,6 @@ function render({ model, el }) {
       else { input.dir = "auto"; input.maxLength = 400; }
     }
     input.dataset.field = field;
-    input.title = HINTS[field];
     const message = node("div", "gp-cell-message gp-message");
     message.id = `${prefix}-${line.id}-${field}`;
     td.append(input, message);
@@ -128,8 +136,10 @@ function render({ model, el }) {
     const name = row.name || "unnamed job";
     for (const field of FIELDS) {
       const input = line.inputs[field];
-      const typing = input === document.activeElement && input.dataset.typing;
-      if (!typing && input.value !== row[field]) input.value = row[field];
+      const edited = input === document.activeElement;
+      const text = edited ? row[field] : brief(field, row[field]);
+      if (!(edited && input.dataset.typing) && input.value !== text) input.value = text;
+      input.title = text === row[field] ? HINTS[field] : `exactly ${row[field]}; ${HINTS[field]}`;
       input.setAttribute("aria-label", `${HEADS[field]} of ${name}`);
     }
     line.noteText.textContent = row.note;
@@ -183,7 +193,19 @@ function render({ model, el }) {
 
   body.addEventListener("input", (event) => { event.target.dataset.typing = "1"; });
   body.addEventListener("change", (event) => { delete event.target.dataset.typing; commit(event.target); });
-  body.addEventListener("focusout", (event) => { if (event.target.dataset) delete event.target.dataset.typing; });
+  // A cell that is edited shows the exact value, and shortens it again when it is left.
+  body.addEventListener("focusin", ({ target }) => {
+    const line = lines.get(Number(target.dataset?.id));
+    const exact = line?.row[target.dataset.field];
+    if (exact !== undefined && target.value !== exact) target.value = exact;
+  });
+  body.addEventListener("focusout", ({ target }) => {
+    if (!target.dataset) return;
+    delete target.dataset.typing;
+    const line = lines.get(Number(target.dataset.id));
+    const { field } = target.dataset;
+    if (line && field && target.value === line.row[field]) target.value = brief(field, target.value);
+  });
   body.addEventListener("keydown", (event) => {
     const input = event.target;
     const line = lines.get(Number(input.dataset?.id));

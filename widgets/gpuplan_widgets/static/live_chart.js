@@ -164,7 +164,19 @@ function render({ model, el }) {
       download(url, name + ".csv");
       setTimeout(() => URL.revokeObjectURL(url), 10000);
     } else if (view) {
-      download(await view.toImageURL(format, format === "png" ? 2 : 1), name + "." + format);
+      download(await picture(format), name + "." + format);
+    }
+  }
+
+  // Nothing can be dragged in a saved picture, so its titles do not ask for it.
+  async function picture(format) {
+    const drawn = view;
+    const asks = model.get("spec").params?.some((param) => param.name === "still");
+    if (asks) await drawn.signal("still", true).runAsync();
+    try {
+      return await drawn.toImageURL(format, format === "png" ? 2 : 1);
+    } finally {
+      if (asks && drawn === view) await drawn.signal("still", false).runAsync();
     }
   }
 
