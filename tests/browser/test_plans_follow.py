@@ -74,6 +74,8 @@ def test_a_dragged_point_of_the_curve_moves_the_bars_of_its_app(
     per_gpu = (low["y"] - high["y"]) / 5
     x, y = low["x"] + low["width"] / 2, low["y"] + low["height"] / 2
     mouse = screen.page.mouse
+    place = screen.page.locator(".gp-curve-svg")
+    before = place.bounding_box()
     mouse.move(x, y)
     mouse.down()
     mouse.move(x, y - 4 * per_gpu, steps=6)
@@ -81,6 +83,7 @@ def test_a_dragged_point_of_the_curve_moves_the_bars_of_its_app(
     higher = base.replace({"realtime.0.demand": demand})
     assert moves_the_right_bars(base, higher)
     screen.await_scenario(higher)  # the button is still down
+    assert place.bounding_box() == before  # what is said meanwhile pushes nothing from under the pointer
     mouse.move(x, y - 2 * per_gpu, steps=3)
     mouse.up()
     demand[4] = 3
