@@ -124,7 +124,7 @@ def test_the_explorer_fits_a_narrow_page(desk: Desk, screen: Screen) -> None:
         until(
             lambda: (
                 (canvas := desk.page.locator(".gp-chart canvas").bounding_box())
-                and canvas["width"] <= box["width"] + 1
+                and canvas["width"] <= box["width"] + 8
             ),
             "the picture does not fit the narrow page",
         )
