@@ -104,7 +104,8 @@ _TIPS = {
     "gpus": "Number of GPUs of the cluster",
     "node": "GPUs of a server; the last one may be smaller",
     "within_node": "A block of up to one node does not straddle nodes, a larger one takes whole nodes",
-    "penalty": "Cost of a GPU-step of unmet demand, in GPU-steps of batch work of equal priority",
+    "penalty": "Cost of a GPU-step of unmet demand, in GPU-steps of batch work of equal priority; "
+    "below the band traffic is left unserved on purpose",
     "half_life": "Hours after which a GPU-hour of batch work is worth half; none: no decay",
     "swap_app": "Which real-time app the swap cap is for",
     "swap": "GPUs that an app may acquire, and may release, per step",
@@ -115,7 +116,7 @@ def layout(controls: Controls) -> Any:
     """The controls in rows that wrap, each with its message below it."""
     band = W.HTML(
         '<span class="gp-hint gp-band"><span class="gp-band-sample" aria-hidden="true"></span>'
-        f"{BAND[0]:g}–{BAND[1]:g}: Dharma-AI's band; below it, traffic may stay unserved</span>"
+        f"{BAND[0]:g}–{BAND[1]:g}: Dharma-AI's band</span>"
     )
 
     def control(*names: str, hint: Any = None) -> Any:

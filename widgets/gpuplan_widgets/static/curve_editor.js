@@ -196,8 +196,9 @@ function render({ model, el }) {
     frame = 0;
   }
 
+  // A drag keeps the place that the curve had at its beginning: what is written above may grow meanwhile.
+  let box = null;
   function where(event) {
-    const box = svg.getBoundingClientRect();
     const px = (event.clientX - box.left) * width / box.width;
     const py = (event.clientY - box.top) * HEIGHT / box.height;
     const i = Math.floor((px - LEFT) / span());
@@ -206,6 +207,7 @@ function render({ model, el }) {
 
   svg.addEventListener("pointerdown", (event) => {
     if (!values.length || event.button > 0) return;
+    box = svg.getBoundingClientRect();
     const [i, q] = where(event);
     if (i < 0 || i >= values.length) return;
     event.preventDefault();
