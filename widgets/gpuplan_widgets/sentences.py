@@ -173,11 +173,12 @@ def summary_html(left: Plan, right: Plan, extra: Sequence[str] = ()) -> str:
     """The change, the distance from the bound and the notes of both plans, as HTML in which names stay text."""
     told = list(dict.fromkeys([*extra, *notes(left), *notes(right)]))
     items = "".join(f"<li>{html.escape(note)}</li>" for note in told)
-    listed = f'<ul class="gp-notes" tabindex="0" aria-label="Notes">{items}</ul>' if items else ""
+    listed = f'<ul class="gp-notes">{items}</ul>' if items else ""
     sides = f"{left.policy} → {right.policy}: "
     return (
         f'<div role="status"><span class="gp-headline">{html.escape(sides + change(left, right))}</span>'
-        f'<div class="gp-bound">{html.escape(bound(left, right))}</div>{listed}</div>'
+        f'<div class="gp-told" tabindex="0"><div class="gp-bound">{html.escape(bound(left, right))}</div>'
+        f"{listed}</div></div>"
     )
 
 
