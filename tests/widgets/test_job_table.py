@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
 
 from gpuplan_widgets import JobTable
 from gpuplan_widgets.job_table import MOST_ROWS
+from widgets.stage import staged
 
 JOBS = [
     {"name": "tune", "kind": "training", "gpus": 4, "hours": 6.0, "priority": 3.0},
@@ -114,3 +117,23 @@ def test_beyond_the_rows_of_the_page_jobs_stay_as_they_are():
     assert len(table.rows) == MOST_ROWS
     assert table.hidden == 7
     assert table.jobs == many
+
+
+@pytest.mark.browser
+def test_long_hours_are_shown_in_short_until_they_are_edited(chromium: str, tmp_path: Path):
+    table = JobTable([{**JOBS[0], "name": str(hours), "hours": hours} for hours in (4.254166, 0.018611, 1.5)])
+    with staged(chromium, tmp_path, [table._esm], table.get_state(), table._css) as page:
+        cells = page.locator("[data-field=hours]")
+        shown = lambda: [cells.nth(row).input_value() for row in range(3)]  # noqa: E731
+        assert shown() == ["4.25", "1.12 min", "1.5"]  # 0.018611 x 60 = 1.11666
+        assert "exactly 4.254166" in str(cells.nth(0).get_attribute("title"))
+        cells.nth(0).focus()
+        assert shown()[0] == "4.254166"
+        page.locator("#elsewhere").focus()
+        assert shown()[0] == "4.25"
+        assert page.evaluate("window.sent") == []  # looking changes nothing
+        cells.nth(0).fill("4.25")
+        page.locator("#elsewhere").focus()
+        (message,) = page.evaluate("window.sent")
+        assert (message["type"], message["field"], message["value"]) == ("edit", "hours", "4.25")
+    assert table.jobs[0]["hours"] == 4.254166

@@ -1,11 +1,13 @@
 import base64
 import sys
+from pathlib import Path
 
 import altair as alt
 import numpy as np
 import pytest
 
 from gpuplan_widgets import LiveChart
+from widgets.stage import staged
 
 SPEC = (
     alt.Chart(alt.NamedData("bars"), title="Held")
@@ -90,3 +92,22 @@ def test_a_picture_asks_for_no_gesture_and_the_page_does():
 
 def test_every_module_is_sent_as_text_not_as_a_watched_file():
     assert "export default" in LiveChart(SPEC, data()).get_state()["_esm"]
+
+
+@pytest.mark.browser
+def test_a_saved_picture_asks_for_no_gesture_and_the_page_goes_on_asking(chromium: str, tmp_path: Path):
+    title = {"text": {"expr": "'Held' + (still ? '' : ' (drag to zoom)')"}}
+    chart = LiveChart({**SPEC, "title": title, "params": [{"name": "still", "value": False}]}, data())
+    state = {**chart.get_state(), "renderer": "svg"}
+    with staged(chromium, tmp_path, [chart.runtime._esm, chart._esm], state, chart._css) as page:
+        heading = page.locator(".gp-chart-host svg .role-title-text")
+        heading.wait_for()
+        assert heading.text_content() == "Held (drag to zoom)"
+        with page.expect_download() as saved:
+            page.locator(".gp-save-svg").click()
+        picture = Path(saved.value.path()).read_text(encoding="utf-8")
+        assert "Held</text>" in picture
+        assert "drag" not in picture
+        page.wait_for_function(
+            "document.querySelector('.gp-chart-host svg .role-title-text').textContent.includes('drag')"
+        )

@@ -197,7 +197,9 @@ function render({ model, el }) {
   body.addEventListener("focusin", ({ target }) => {
     const line = lines.get(Number(target.dataset?.id));
     const exact = line?.row[target.dataset.field];
-    if (exact !== undefined && target.value !== exact) target.value = exact;
+    if (exact === undefined || target.value === exact) return;
+    target.value = exact;
+    target.select();     // as it was chosen before; typing replaces it
   });
   body.addEventListener("focusout", ({ target }) => {
     if (!target.dataset) return;
