@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuplan.allocation.kernels import ANY_ROOM, CAP, COST, CURVE, LEFT, LOWEST, PRIORITY, ROOM, SNUG
+from gpuplan.allocation.kernels import ANY_ROOM, CAP, COST, CURVE, LEFT, LOWEST, MAXIMUM, PRIORITY, ROOM, SNUG
 from gpuplan.allocation.policies.base import Assignment, Policy, allocate, app_step, by_priority, curves_then
 from gpuplan.allocation.problem import Int64, Problem
 
@@ -32,7 +32,8 @@ def run(problem: Problem) -> Assignment:
         sequence = merged(problem, order, apps, ROOM if fluid else CURVE)
         again = [*lay, ANY_ROOM, *order.tolist()] if fluid else []
         passes.append([SNUG, *sequence, *again])
-    if (problem.demand.sum(axis=0) > np.bitwise_count(problem.base).sum(axis=1)).any():
+    peaks = np.minimum(problem.demand.max(axis=1, initial=0), problem.apps[:, MAXIMUM])
+    if len(apps) > 1 and peaks.sum() > np.bitwise_count(problem.base).sum(axis=1).min():
         # apps compete among themselves: whoever goes first may hold on through valleys at the others' cost
         passes.append([SNUG, *reversed(lay), *by_worth(problem, *ORDERS[0][:2]).tolist()])
     queues = [by_priority(problem), problem.movable]
