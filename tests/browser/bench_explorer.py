@@ -99,18 +99,19 @@ def memory(table: Table, screen: Screen, base: AllocationScenario) -> None:
     to_and_fro = ["ArrowRight"] * 30 + ["ArrowLeft"] * 30
     watch.press_many(HANDLE, to_and_fro * (WARM_UP // 60))
     before = held()
-    watch.press_many(HANDLE, to_and_fro * (CHANGES // 60))
+    watch.press_many(HANDLE, to_and_fro * (CHANGES // 120))
+    halfway = held()
+    watch.press_many(HANDLE, to_and_fro * (CHANGES // 120))
     after = held()
     screen.await_scenario(at_penalty(base, 0))
-    mb = {name: values["JSHeapUsedSize"] / 1e6 for name, values in (("before", before), ("after", after))}
-    growth = mb["after"] - mb["before"]
+    mb = [values["JSHeapUsedSize"] / 1e6 for values in (before, halfway, after)]
     more = {name: int(after[name] - before[name]) for name in ("Nodes", "JSEventListeners")}
     note = (
-        f"{mb['before']:.1f} to {mb['after']:.1f} MB; "
+        f"{mb[0]:.1f} to {mb[1]:.1f} to {mb[2]:.1f} MB; "
         f"{more['Nodes']:+d} nodes, {more['JSEventListeners']:+d} listeners"
     )
     name = f"JavaScript heap over {CHANGES} changes, {base.name}"
-    table.text(name, f"{growth:+.1f} MB", f"{GROWTH_MB:g} MB", note)
+    table.text(name, f"{mb[2] - mb[0]:+.1f} MB", f"{GROWTH_MB:g} MB", note)
 
 
 def of_scenario(table: Table, bench: Bench, server: Server, name: str, aim: float) -> None:
