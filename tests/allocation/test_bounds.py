@@ -38,7 +38,12 @@ def test_kernels_stay_inside_their_arrays(checkout: Path, tmp_path: Path) -> Non
         "PYTHONPATH": str(checkout / "tests"),
     }
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, cwd=checkout, timeout=300
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=checkout,
+        timeout=300,
     )
     assert run.returncode == 0, run.stderr[-2000:]
     assert run.stdout.strip() == "inside"
