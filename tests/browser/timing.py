@@ -10,7 +10,7 @@ from pathlib import Path
 from chromium import find_chromium
 from playwright.sync_api import Page
 
-from browser.desk import PATIENCE_S, Desk, chromium_running, desk_of, until
+from browser.desk import Desk, chromium_running, desk_of
 from browser.screen import Screen
 from browser.server import Server, serving
 from gpuplan.benchmarks.frame import duration
@@ -152,9 +152,3 @@ class Bench:
         desk = self.desk(server, server.write(f"{scenario}.ipynb", *cells))
         desk.run_all(*cells)
         return Screen(desk.page).ready()
-
-
-def await_value(screen: Screen, control: str, text: str) -> None:
-    """Wait until a slider reads a value."""
-    readout = screen.page.locator(f".gp-{control} .widget-readout")
-    until(lambda: readout.inner_text() == text, f"{control} does not read {text}", PATIENCE_S)
