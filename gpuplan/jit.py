@@ -4,8 +4,11 @@ Without numba (or with ``NUMBA_DISABLE_JIT=1``) the same functions run as plain 
 the same numbers, slower. Without a writable cache they are compiled once per process.
 """
 
+import importlib.util
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 #: What `njit` takes and gives; the arguments of a kernel are in its docstring (shape, dtype, unit).
@@ -21,10 +24,14 @@ except ImportError:  # plain Python is the documented way without a compiler
 cached: bool | None = None
 
 
+# set while this thread makes a plain copy of a module
+_copying = threading.local()
+
+
 def njit(function: Kernel) -> Kernel:
     """Compile a function with numba's ``njit``, cached on disk where numba finds a place for it."""
     global cached
-    if _njit is None:
+    if _njit is None or getattr(_copying, "plain", False):
         return function
     compiled: Kernel
     # Inside a zip numba takes any home for a place and fails when it writes there: no cache then.
@@ -39,7 +46,28 @@ def njit(function: Kernel) -> Kernel:
 
 def njit_inline(function: Kernel) -> Kernel:
     """Compile a function into its callers: for inner steps whose many array arguments make a call dear."""
-    if _njit is None:
+    if _njit is None or getattr(_copying, "plain", False):
         return function
     inlined: Kernel = _njit(function, inline="always")
     return inlined
+
+
+def plain_copy(module: ModuleType) -> ModuleType:
+    """A second copy of a module of kernels in which they are plain Python: same numbers, no compiler."""
+    spec = importlib.util.find_spec(module.__name__)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no source for {module.__name__}")
+    copy = importlib.util.module_from_spec(spec)
+    _copying.plain = True
+    try:
+        spec.loader.exec_module(copy)
+    finally:
+        _copying.plain = False
+    return copy
+
+
+def cache_folder(kernel: Kernel) -> Path | None:
+    """Where numba keeps a kernel's compiled code; None where it keeps none or compiles nothing."""
+    stats = getattr(kernel, "stats", None)
+    path = getattr(stats, "cache_path", None)
+    return Path(path) if cached and path else None

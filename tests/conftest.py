@@ -22,6 +22,14 @@ settings.register_profile("gpuplan", deadline=None, derandomize="CI" in os.envir
 settings.load_profile("gpuplan")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_kernels() -> None:
+    """Tests run on compiled kernels (once some twenty seconds, then from numba's cache)."""
+    from gpuplan.allocation.plan import warm_up
+
+    warm_up()
+
+
 @pytest.fixture(scope="session")
 def checkout() -> Path:
     """The folder that holds pyproject.toml."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpuplan.allocation import kernels
+from gpuplan.allocation.engine import kernels_for
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies.base import reservations
 from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem, compile_problem
@@ -148,7 +149,7 @@ def upper_bound(scenario: AllocationScenario) -> float:
     stretch = np.ones((1, problem.steps), np.int64)
     capacity = np.bitwise_count(problem.base).sum(axis=1).astype(np.int64)
     work = max(1, (movable.size + len(problem.apps)) * problem.steps)
-    found: Any = kernels.price_bound(
+    found: Any = kernels_for(problem.work).price_bound(
         capacity,
         problem.jobs[movable],
         np.array(problem.priority_milli, float)[movable],

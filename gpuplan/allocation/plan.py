@@ -336,7 +336,12 @@ def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware")) -> Compa
 
 
 def warm_up() -> None:
-    """Compile every kernel (or read it from the cache), so that the first plan does not wait for it."""
+    """Compile every kernel (or read it from the cache), so that no later plan waits for it.
+
+    Without a call, small scenarios are planned in plain Python until a process in the background has
+    compiled the kernels (see `gpuplan.allocation.engine`).
+    """
+    from gpuplan.allocation import engine
     from gpuplan.allocation.model import BatchJob, Horizon, RealtimeApp
     from gpuplan.cluster import Cluster
 
@@ -347,8 +352,10 @@ def warm_up() -> None:
         realtime=(RealtimeApp("app", 1.0, (1, 1)),),
         batch=(BatchJob("job", "training", 1, 1.0, 1.0),),
     )
+    engine.compile_here()
     for policy in ALL:
         _ = plan(tiny, policy.name).figures
+    engine.note_compiled()
 
 
 def _scenario(source: Any) -> AllocationScenario:

@@ -54,6 +54,11 @@ class Problem:
         return np.diff(self.weight_sum)
 
     @property
+    def work(self) -> int:
+        """Jobs and apps x steps x words of GPUs: what a pass over the grid costs grows with it."""
+        return (len(self.jobs) + len(self.apps)) * self.steps * self.available.size
+
+    @property
     def size(self) -> Int64:
         """GPUs of each job, int64[J]."""
         return self.jobs[:, SIZE]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpuplan.allocation import kernels
+from gpuplan.allocation.engine import kernels_for
 from gpuplan.allocation.kernels import MAXIMUM, MINIMUM, PRIORITY
 from gpuplan.allocation.problem import Int64, Problem, Words
 
@@ -88,7 +89,9 @@ def reservations(problem: Problem) -> Words:
     """GPUs that each app reserves for the whole horizon: its peak within its range, uint64[R, W]."""
     peak = problem.demand.max(axis=1, initial=0)
     peak = np.minimum(np.maximum(peak, problem.apps[:, MINIMUM]), problem.apps[:, MAXIMUM])
-    reserved: Any = kernels.reserve_peaks(problem.available, problem.jobs, peak, problem.held)
+    reserved: Any = kernels_for(problem.work).reserve_peaks(
+        problem.available, problem.jobs, peak, problem.held
+    )
     return np.asarray(reserved)
 
 
@@ -125,7 +128,7 @@ def allocate(
     programs = np.full((len(rows), max(map(len, rows))), -1, np.int64)
     for row, program in zip(programs, rows, strict=True):
         row[: len(program)] = program
-    found: Any = kernels.allocate(
+    found: Any = kernels_for(problem.work).allocate(
         programs,
         strict,
         promotions,
