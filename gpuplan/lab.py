@@ -53,6 +53,7 @@ def lab_command(folder: Path, *, browser: bool = True, port: int | None = None) 
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
+        "--ServerApp.kernel_websocket_connection_class=gpuplan.lab_socket.PromptConnection",
     ]
     if (folder / FIRST_NOTEBOOK).is_file():
         command.append(f"--LabApp.default_url=/lab/tree/{FIRST_NOTEBOOK}")
