@@ -199,7 +199,7 @@ def test_the_moves_by_hand_give_what_the_moves_in_code_give() -> None:
         assert explorer.message == ""
         figures = explorer.plans["right"].figures
         explorer_value = f"{100 * figures['utilization']:.1f}", f"{figures['value']:.1f}"
-        explorer._reset()
+        explorer.reset()
         return explorer_value
 
     by_hand = {"as it was": shown()}

@@ -475,6 +475,26 @@ def test_slow_plans_run_in_the_background_and_the_last_value_wins(explorer, monk
     assert len(set(calls)) < 30  # what was overtaken is never planned
 
 
+def test_the_first_run_says_that_kernels_are_compiled_and_answers_meanwhile(monkeypatch, capfd):
+    done = threading.Event()
+    monkeypatch.setattr(module.engine, "compiled", done.is_set)
+    monkeypatch.setattr(module, "ASK_S", 0.01)
+    explorer = AllocationExplorer("mixed-day")
+    assert explorer.chart.status == module.COMPILING
+    assert "first run only" in explorer.chart.status
+    explorer.controls.penalty.value = 1.0
+    assert explorer.wait(10)
+    assert explorer.scenario.objective.shortfall_penalty == 1.0
+    assert explorer.chart.status == module.COMPILING  # still, and in no output that a notebook keeps
+    assert "Compiling" not in str(explorer._repr_mimebundle_())
+    done.set()
+    (thread,) = [one for one in threading.enumerate() if one.name == "gpuplan-compiling"]
+    thread.join(10)
+    assert explorer.chart.status == ""
+    assert capfd.readouterr() == ("", "")
+    assert AllocationExplorer("mixed-day").chart.status == ""  # compiled: nothing to say
+
+
 def test_an_error_in_the_background_is_said_as_well(explorer, monkeypatch):
     monkeypatch.setattr(explorer, "_slow", True)
     cell(explorer, "cpt-7b-domain", "gpus", "eight")

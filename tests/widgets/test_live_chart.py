@@ -102,6 +102,13 @@ def test_a_saved_picture_asks_for_no_gesture_and_the_page_goes_on_asking(chromiu
     with staged(chromium, tmp_path, [chart.runtime._esm, chart._esm], state, chart._css) as page:
         heading = page.locator(".gp-chart-host svg .role-title-text")
         heading.wait_for()
+        note = page.locator(".gp-old-note")
+        page.evaluate("window.change('status', 'Compiling')")
+        assert note.text_content() == "Compiling"
+        page.evaluate("window.change('busy', true)")
+        assert note.text_content() == "Computing …"
+        page.evaluate("window.change('busy', false), window.change('status', '')")
+        assert note.text_content() == ""
         assert heading.text_content() == "Held (drag to zoom)"
         with page.expect_download() as saved:
             page.locator(".gp-save-svg").click()

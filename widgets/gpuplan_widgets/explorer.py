@@ -9,6 +9,7 @@ from typing import Any
 
 import ipywidgets as W
 
+from gpuplan.allocation import engine
 from gpuplan.allocation.charts import describe
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.plan import Plan, plan
@@ -25,6 +26,10 @@ from gpuplan_widgets.picture import SIDES, Picture
 
 #: Work that takes longer than this (seconds) is handed to a thread, and the page says so.
 SLOW_S = 0.15
+
+#: Said while the kernels are compiled for the first time on a machine, and how often (seconds) that is asked.
+COMPILING = "Compiling (first run only): answers come more slowly until that is done."
+ASK_S = 0.5
 
 # JupyterLab with ipykernel 7 runs callbacks beside the cell that runs: one plan at a time, in all explorers.
 _PLANNING = threading.Lock()
@@ -95,6 +100,9 @@ class AllocationExplorer(W.VBox):
             self._settle()
         self._publish(self._given, self._plans)
         self._listen()
+        if not engine.compiled():
+            self.chart.status = COMPILING
+            threading.Thread(target=self._until_compiled, daemon=True, name="gpuplan-compiling").start()
 
     # ------------------------------------------------------------------ what is on screen
 
@@ -117,6 +125,11 @@ class AllocationExplorer(W.VBox):
     def wait(self, timeout: float = 30.0) -> bool:
         """Wait until no planning runs in the background; return whether that came about in time."""
         return self._worker.wait(timeout)
+
+    def _until_compiled(self) -> None:
+        while not engine.compiled():
+            time.sleep(ASK_S)
+        self.chart.status = ""
 
     def __repr__(self) -> str:
         left, right = (self._plans[side].policy for side in SIDES)

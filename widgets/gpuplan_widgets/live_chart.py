@@ -52,7 +52,8 @@ class LiveChart(anywidget.AnyWidget):
     Notes
     -----
     `room` is the width in pixels that the page has for the chart; with `adapts` the page waits a moment for a
-    specification of that width before it draws for the first time.
+    specification of that width before it draws for the first time. `status` is said above the chart while
+    nothing more urgent is (`old`, `busy`).
     The chart element carries ``data-rev``, the `rev` of the payload on screen. Where a chart is shown
     without a kernel (a re-opened notebook, an exported page) a picture or a table stands in for it.
     """
@@ -70,6 +71,7 @@ class LiveChart(anywidget.AnyWidget):
     old = t.Bool(False).tag(sync=True)
     note = t.Unicode("Old picture: not from the present settings").tag(sync=True)
     busy = t.Bool(False).tag(sync=True)
+    status = t.Unicode("").tag(sync=True)
     room = t.Int(ROOM).tag(sync=True)
     adapts = t.Bool(False).tag(sync=True)
 

@@ -200,7 +200,7 @@ function render({ model, el }) {
     root.classList.toggle("gp-old", old);
     root.classList.toggle("gp-busy", busy);
     root.setAttribute("aria-busy", String(busy));
-    note.textContent = old ? model.get("note") : busy ? "Computing …" : "";
+    note.textContent = old ? model.get("note") : busy ? "Computing …" : model.get("status");
     root.setAttribute("aria-label", (old ? model.get("note") + ". " : "") + model.get("label"));
   }
 
@@ -238,6 +238,7 @@ function render({ model, el }) {
     ["change:spec", onSpec], ["change:config_light", onSpec], ["change:config_dark", onSpec],
     ["change:payload", onData],
     ["change:old", marks], ["change:busy", marks], ["change:note", marks], ["change:label", marks],
+    ["change:status", marks],
   ];
   for (const [name, handler] of events) model.on(name, handler);
   let dark = isDark();
