@@ -180,7 +180,7 @@ def _labels(frame: Frame, linked: Links) -> tuple[Spec, Spec]:
         "text": {"expr": words},
     }
     halo = theme.lookup(theme.HALOS, "datum.kind")
-    stroke = {"stroke": {"expr": halo}, "strokeWidth": 3.5, "strokeJoin": "round"}
+    stroke = {"stroke": {"expr": halo}, "strokeWidth": 5, "strokeJoin": "round"}
     return look | stroke | {"text": {"expr": f"{halo} ? ({words}) : ''"}, "fill": {"expr": halo}}, look
 
 
