@@ -5,6 +5,7 @@ from pathlib import Path
 import altair as alt
 import numpy as np
 import pytest
+from playwright.sync_api import Page
 
 from gpuplan_widgets import LiveChart
 from widgets.stage import staged
@@ -118,3 +119,51 @@ def test_a_saved_picture_asks_for_no_gesture_and_the_page_goes_on_asking(chromiu
         page.wait_for_function(
             "document.querySelector('.gp-chart-host svg .role-title-text').textContent.includes('drag')"
         )
+
+
+WATCHED = """async () => {
+  const shelf = await globalThis[Symbol.for("gpuplan.vega")].ready;
+  const embed = shelf.vegaEmbed;
+  window.calls = [];
+  shelf.vegaEmbed = async (...given) => {
+    const made = await embed(...given);
+    const { data, resize } = made.view;
+    made.view.data = (name, rows) => {
+      window.calls.push(name);
+      if (window.torn) throw new Error("torn");
+      return data.call(made.view, name, rows);
+    };
+    made.view.resize = () => { window.calls.push("resize"); return resize.call(made.view); };
+    return made;
+  };
+}"""
+
+
+@pytest.mark.browser
+def test_only_what_differs_from_the_picture_is_drawn_again(chromium: str, tmp_path: Path):
+    layers = [
+        {"data": {"name": name}, "mark": "point", "encoding": SPEC["encoding"]} for name in ("bars", "rows")
+    ]
+    spec = {"$schema": SPEC["$schema"], "layer": layers}
+    chart = LiveChart(spec, {"bars": data(2)["bars"], "rows": data(3)["bars"]})
+
+    def after(page: Page, bars: int, rows: int, *, torn: bool = False) -> list[str]:
+        chart.show({"bars": data(bars)["bars"], "rows": data(rows)["bars"]})
+        page.evaluate("(torn) => { window.calls = []; window.torn = torn; }", torn)
+        page.evaluate("(payload) => window.change('payload', payload)", dict(chart.payload))
+        done = ".gp-chart-error:not(:empty)" if torn else f".gp-chart[data-rev='{chart.rev}']"
+        page.wait_for_selector(done, state="attached")
+        return page.evaluate("window.calls")
+
+    with staged(chromium, tmp_path, [chart.runtime._esm, chart._esm], chart.get_state(), chart._css) as page:
+        page.wait_for_selector(".gp-chart[data-rev='1']")
+        page.evaluate(WATCHED)
+        page.evaluate("(spec) => window.change('spec', spec)", {**spec, "title": "another"})
+        page.wait_for_selector(".gp-chart[data-paints='2']")
+        assert after(page, 2, 3) == []
+        assert after(page, 3, 3) == ["bars"]
+        assert after(page, 3, 4) == ["rows", "resize"]
+        # What a failed change has left in the view is not known: the next one sends everything.
+        assert after(page, 1, 4, torn=True) == ["bars"]
+        assert after(page, 3, 4) == ["bars", "rows", "resize"]
+        assert after(page, 3, 4) == []

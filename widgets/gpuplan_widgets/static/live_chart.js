@@ -1,6 +1,9 @@
 // A Vega-Lite chart that is embedded once and then only given new data.
 const KEY = Symbol.for("gpuplan.vega");
 
+// The data set that decides the size of a picture of one specification: the labels beside its rows.
+const SIZING = "rows";
+
 function shelf() {
   if (!globalThis[KEY]) {
     const s = {};
@@ -84,6 +87,7 @@ function render({ model, el }) {
   let result = null;
   let view = null;
   let shown = null;          // the payload on screen
+  let held = {};             // the data sets that `view` holds; none while that is not sure
   let running = false;
   let newSpec = true;
   let newData = false;
@@ -124,14 +128,25 @@ function render({ model, el }) {
     [scroller.scrollTop, scroller.scrollLeft] = [top, left];
     result = made;
     view = made.view;
+    held = { ...payload.data };
     done(payload);
   }
 
   async function patch() {
     const payload = model.get("payload");
-    for (const [name, columns] of Object.entries(payload.data ?? {})) view.data(name, toRows(columns));
+    const before = held;
+    held = {};               // a change that fails half-way leaves nothing to rely on
+    let frame = !(SIZING in (payload.data ?? {}));
+    for (const [name, columns] of Object.entries(payload.data ?? {})) {
+      if (JSON.stringify(columns) === JSON.stringify(before[name])) continue;
+      view.data(name, toRows(columns));
+      frame ||= name === SIZING;
+    }
     for (const [name, value] of Object.entries(payload.signals ?? {})) view.signal(name, value);
-    await view.resize().runAsync();
+    // Measuring every text anew takes most of the time of a change.
+    if (frame) view.resize();
+    await view.runAsync();
+    held = { ...before, ...payload.data };
     done(payload);
   }
 
