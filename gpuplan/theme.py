@@ -28,6 +28,9 @@ KIND_COLOURS: dict[str, str] = {
     "unavailable": "#B0B0B0",
 }
 
+#: What differs on a dark page, where a pale reservation would outshine the work.
+DARK_COLOURS: dict[str, str] = {"reserved-idle": "#6B5626"}
+
 #: Letter of each kind, written into bars where it fits (empty: no letter).
 KIND_CODES: dict[str, str] = {
     "training": "T",
@@ -45,7 +48,7 @@ KIND_LABELS: dict[str, str] = {
     "batch-inference": "B batch inference (upright bands)",
     "quantization": "Q quantization (lower half pale)",
     "real-time": "R real-time, used (middle band)",
-    "reserved-idle": "reserved but idle (pale, lined)",
+    "reserved-idle": "reserved but idle (lined)",
     "unmet": "unmet demand (strip on top)",
     "unavailable": "unavailable (grey, upright lines)",
 }
@@ -59,6 +62,12 @@ HALOS: dict[str, str] = {
     "real-time": "#FFF3D6",
     "reserved-idle": "#FBE3B5",
 }
+
+DARK_INKS: dict[str, str] = {"reserved-idle": "#F2F2F2"}
+DARK_HALOS: dict[str, str] = dict(DARK_COLOURS)
+
+#: Name of the top-level parameter that is true on a dark page.
+DARK = "dark"
 
 #: The last entry of the legend, which is no kind of work: the dashed lines between nodes.
 NODE_BORDER = "node-border"
@@ -102,12 +111,13 @@ _BANDS: dict[str, Bands] = {
 _BORDER_LINE = Bands("#7A7A7A", upright=False, edges=((0.42, 0.58),))
 
 
-def fill(kind: str) -> str | dict[str, Any]:
+def fill(kind: str, mode: Mode = "light") -> str | dict[str, Any]:
     """Fill of a kind: a colour, or a Vega gradient with hard stops that shows its pattern.
 
     ``"reserved-idle-area"`` is the pattern of idle GPUs for an area that is taller than a bar.
     """
-    colour = KIND_COLOURS[kind.removesuffix("-area")]
+    plain = kind.removesuffix("-area")
+    colour = (KIND_COLOURS | DARK_COLOURS if mode == "dark" else KIND_COLOURS)[plain]
     bands = _BANDS.get(kind)
     return colour if bands is None else _gradient(colour, bands)
 
@@ -123,9 +133,31 @@ def _gradient(colour: str, bands: Bands) -> dict[str, Any]:
 
 
 def fill_params() -> list[dict[str, Any]]:
-    """Top-level parameters of a spec, one per pattern, that `fill_of` and `kind_scale` refer to."""
-    fills = {kind: fill(kind) for kind in _BANDS} | {NODE_BORDER: _gradient("transparent", _BORDER_LINE)}
-    return [{"name": _param(kind), "expr": _expression(found)} for kind, found in fills.items()]
+    """Top-level parameters of a spec: `DARK`, and one per pattern that `fill_of` and `kind_scale` refer to."""
+    fills = {kind: _by_mode(_expression(fill(kind)), _expression(fill(kind, "dark"))) for kind in _BANDS}
+    fills[NODE_BORDER] = _expression(_gradient("transparent", _BORDER_LINE))
+    patterns = [{"name": _param(kind), "expr": found} for kind, found in fills.items()]
+    return [{"name": DARK, "value": False}, *patterns]
+
+
+def in_mode(params: Sequence[dict[str, Any]], mode: Mode) -> list[dict[str, Any]]:
+    """Return the parameters of a spec for a page of a mode; those without `fill_params` stay as they are."""
+    known = {"name": DARK, "value": mode == "dark"}
+    return [known if param["name"] == DARK else param for param in params]
+
+
+def ink_of(kind: str) -> str:
+    """Vega expression for the ink of a name in a bar of a kind (itself an expression)."""
+    return _by_mode(lookup(INKS, kind), lookup(INKS | DARK_INKS, kind))
+
+
+def halo_of(kind: str) -> str:
+    """Vega expression for the tone behind a name in a bar of a kind (itself an expression); none without one."""
+    return _by_mode(lookup(HALOS, kind), lookup(HALOS | DARK_HALOS, kind))
+
+
+def _by_mode(light: str, dark: str) -> str:
+    return light if light == dark else f"({DARK} ? {dark} : {light})"
 
 
 def fill_of(kind: str) -> str | dict[str, str]:

@@ -322,11 +322,7 @@ def test_a_halo_lies_below_every_name_in_a_bar() -> None:
     halo, name = (
         layer for layer in layers if layer["mark"]["type"] == "text" and "opacity" in layer["encoding"]
     )
-    assert (
-        halo["mark"]["stroke"]["expr"]
-        == halo["mark"]["fill"]["expr"]
-        == theme.lookup(theme.HALOS, "datum.kind")
-    )
+    assert halo["mark"]["stroke"]["expr"] == halo["mark"]["fill"]["expr"] == theme.halo_of("datum.kind")
     assert "stroke" not in name["mark"]
     assert name["mark"]["text"]["expr"] in halo["mark"]["text"]["expr"]
     for place in ("dx", "limit", "fontSize", "clip", "align"):

@@ -88,10 +88,48 @@ def test_names_in_bars_can_be_read(kind: str) -> None:
     assert min(contrast(ink, tone) for tone in tones) > 4.5
 
 
+def tones_of(kind: str, mode: theme.Mode) -> list[str]:
+    """Colours of a fill, that of the larger area first."""
+    fill = theme.fill(kind, mode)
+    return [fill] if isinstance(fill, str) else list(dict.fromkeys(stop["color"] for stop in fill["stops"]))
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["reserved-idle", "reserved-idle-area"])
+def test_idle_reservations_stay_apart_from_used_gpus_and_free_ones(mode: theme.Mode, kind: str) -> None:
+    body, line = tones_of(kind, mode)
+    used, _ = tones_of("real-time", mode)
+    pane = theme.config(mode)["view"]["fill"]
+    assert contrast(body, used) > 1.7
+    assert contrast(body, line) > 1.7
+    # On a light page it is the lines that set them off from free GPUs, on a dark one the body as well.
+    assert contrast(line, pane) > 3
+    assert mode == "light" or contrast(body, pane) > 2
+
+
+def test_on_a_dark_page_idle_reservations_are_not_the_brightest() -> None:
+    idle = max(luminance(tone) for tone in tones_of("reserved-idle", "dark"))
+    assert idle < luminance(theme.KIND_COLOURS["real-time"])
+
+
+def test_a_page_knows_its_mode_by_a_parameter_that_patterns_inks_and_halos_ask_for() -> None:
+    params = theme.fill_params()
+    assert params[0] == {"name": "dark", "value": False}
+    (idle,) = (param["expr"] for param in params if param["name"] == "fill_reserved_idle")
+    assert idle.startswith("(dark ? ")
+    assert theme.DARK_COLOURS["reserved-idle"] in idle
+    for expression in (theme.ink_of("kind"), theme.halo_of("kind")):
+        assert expression.startswith("(dark ? ")
+    assert theme.in_mode(params, "dark") == [{"name": "dark", "value": True}, *params[1:]]
+    assert theme.in_mode(params[1:], "dark") == params[1:]
+
+
 def test_the_halo_behind_a_name_sets_it_off_from_every_pattern() -> None:
-    # Whatever carries names, idle reservations included, in the same colours on light and dark pages.
+    # Whatever carries names, idle reservations included.
     assert set(theme.HALOS) == {*WORK, "reserved-idle"}
+    inks, halos = theme.INKS | theme.DARK_INKS, theme.HALOS | theme.DARK_HALOS
     assert min(contrast(theme.INKS[kind], halo) for kind, halo in theme.HALOS.items()) > 4.5
+    assert min(contrast(inks[kind], halo) for kind, halo in halos.items()) > 4.5
 
 
 def test_the_legend_explains_the_border_between_nodes_last() -> None:

@@ -13,6 +13,9 @@ Spec = dict[str, Any]
 #: Pixels of a column of the legend.
 _LEGEND_PX = 215
 
+#: Least width of a stretch of unmet demand that says how many GPUs it is about.
+_UNMET_PX = 62
+
 
 @dataclass(frozen=True, slots=True)
 class Links:
@@ -162,10 +165,11 @@ def _labels(frame: Frame, linked: Links) -> tuple[Spec, Spec]:
         )
     pixels = f"((datum.x2 - datum.x) * {frame.width} / {span} - {hidden})"
     code = theme.lookup(theme.KIND_CODES, "datum.kind")
-    code = f"(datum.kind == 'unmet' ? split(datum.job, ' ')[0] : {code})"
+    # A number alone in the strip of unmet demand could be anything: there is room for its words, or none.
     words = (
-        f"datum.tall == 0 || {pixels} < 9 ? '' : {pixels} < 34 ? {code} "
-        f": datum.kind == 'unmet' ? datum.job : {code} + ' ' + datum.job"
+        f"datum.tall == 0 || {pixels} < 9 ? '' "
+        f": datum.kind == 'unmet' ? ({pixels} < {_UNMET_PX} ? '' : datum.job) "
+        f": {pixels} < 34 ? {code} : {code} + ' ' + datum.job"
     )
     look: Spec = {
         "type": "text",
@@ -176,10 +180,10 @@ def _labels(frame: Frame, linked: Links) -> tuple[Spec, Spec]:
         "dx": {"expr": f"(datum.x == 0 ? 13 : 4) + {hidden}"},
         "fontSize": 10,
         "limit": {"expr": f"max(9, {pixels} - (datum.x == 0 ? 15 : 6))"},
-        "fill": {"expr": theme.lookup(theme.INKS, "datum.kind")},
+        "fill": {"expr": theme.ink_of("datum.kind")},
         "text": {"expr": words},
     }
-    halo = theme.lookup(theme.HALOS, "datum.kind")
+    halo = theme.halo_of("datum.kind")
     stroke = {"stroke": {"expr": halo}, "strokeWidth": 5, "strokeJoin": "round"}
     return look | stroke | {"text": {"expr": f"{halo} ? ({words}) : ''"}, "fill": {"expr": halo}}, look
 
@@ -192,6 +196,8 @@ def inline(spec: Spec, data: Mapping[str, Columns], mode: theme.Mode = "light") 
         "config": theme.config(mode) | {"background": theme.PAPER[mode]},
         "usermeta": {"embedOptions": {"actions": actions}},
     }
+    if "params" in whole:
+        whole["params"] = theme.in_mode(whole["params"], mode)
     unbroken: Spec = _unbroken(whole)
     return unbroken
 

@@ -514,7 +514,7 @@ def test_pictures_do_not_ask_to_be_dragged_and_pages_do(
     for suffix in ("svg", "html"):
         chart.save(tmp_path / f"chart.{suffix}")
         texts[suffix] = (tmp_path / f"chart.{suffix}").read_text(encoding="utf-8")
-    assert "GPUs in use: T, B, Q, R, idle upwards</text>" in texts["svg"]
+    assert "GPUs in use, by kind of work</text>" in texts["svg"]
     assert "drag to zoom" not in texts["svg"]
     assert "drag to zoom, double-click to reset" in texts["html"]
     assert '"name": "still", "value": false' in texts["html"]

@@ -178,6 +178,15 @@ def test_every_mistake_of_the_table_is_marked_at_once(explorer):
     assert {field for _, field in marked} == {"gpus", "hours", "name"}
 
 
+def test_the_sentence_about_a_wrong_cell_stays_at_the_table_when_something_else_moves(explorer):
+    cell(explorer, "cpt-7b-domain", "gpus", "3")
+    said = place(explorer, "jobs")
+    assert "must be a power of two (got 3)" in said
+    explorer.controls.penalty.value = 1.0
+    assert place(explorer, "jobs") == said
+    assert place(explorer, "penalty") == ""
+
+
 def test_a_slider_on_an_impossible_value_says_so_and_can_be_moved_back():
     explorer = AllocationExplorer("big-day")  # work runs on GPUs above 8 at its start
     rev = explorer.chart.rev
@@ -317,7 +326,7 @@ def test_why_is_told_for_both_sides(explorer):
 def test_the_figures_are_written_when_they_are_opened(explorer):
     assert explorer.figures.value == ""
     explorer.fold.selected_index = 0
-    assert "shortfall gpu hours" in explorer.figures.value
+    assert "shortfall_gpu_hours" in explorer.figures.value
     before = explorer.figures.value
     explorer.controls.penalty.value = 0.0
     assert explorer.figures.value != before

@@ -1,6 +1,7 @@
 import pytest
 
 import gpuplan as gp
+from gpuplan.allocation.figures import UNITS
 from gpuplan_widgets import sentences
 
 
@@ -25,11 +26,13 @@ def test_the_change_is_said_in_points_and_per_cent():
     # aware at penalty 5: serving saves 4 x 5 = 20, the block earns 80, so it takes both GPUs.
     scenario = hand(5)
     fifo, aware = gp.plan(scenario, "fifo"), gp.plan(scenario, "aware")
-    assert sentences.change(fifo, aware) == "utilization 50.0 % → 100.0 %, +50.0 points; value 0.0 → 80.0"
-    assert sentences.change(aware, fifo) == (
-        "utilization 100.0 % → 50.0 %, −50.0 points; value 80.0 → 0.0, −100 %"
+    assert sentences.change(fifo, aware) == (
+        "utilization 50.0 % → 100.0 %, +50.0 points; value 0.0 → 80.0 priority-weighted GPU-hours"
     )
-    assert sentences.change(aware, aware).endswith("±0.0 points; value 80.0 → 80.0, ±0 %")
+    assert sentences.change(aware, fifo) == (
+        "utilization 100.0 % → 50.0 %, −50.0 points; value 80.0 → 0.0 priority-weighted GPU-hours, −100 %"
+    )
+    assert sentences.change(aware, aware).endswith("±0.0 points; value 80.0 → 80.0 priority-weighted GPU-hours, ±0 %")
 
 
 def test_the_distance_from_the_bound_belongs_to_the_scenario_as_set():
@@ -112,4 +115,7 @@ def test_the_table_of_figures_has_a_unit_per_row():
     plan = gp.plan(hand(5), "aware")
     page = sentences.figures_html(plan, plan)
     assert page.count("<tr>") == 1 + len(plan.figures)
-    assert '<th scope="row">shortfall gpu hours</th>' in page
+    assert '<th scope="row">unserved traffic (GPU-hours)<br><small>shortfall_gpu_hours</small></th>' in page
+    assert "traffic that is served (per cent of real-time demand)" in page
+    assert f"<td>{100 * plan.figures['utilization']:.1f}&nbsp;%</td>" in page
+    assert set(sentences._WORDS) == set(UNITS)

@@ -10,7 +10,7 @@ from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies import POLICIES
 from gpuplan_widgets import messages
 
-#: Dharma-AI's choice of the penalty factor, marked on the slider.
+#: The usual choice of the penalty factor (that of Dharma-AI), marked on the slider.
 BAND = (5.0, 10.0)
 
 #: Upper end of the penalty slider, unless the scenario's own penalty is higher.
@@ -105,7 +105,7 @@ _TIPS = {
     "node": "GPUs of a server; the last one may be smaller",
     "within_node": "A block of up to one node does not straddle nodes, a larger one takes whole nodes",
     "penalty": "Cost of a GPU-step of unmet demand, in GPU-steps of batch work of equal priority; "
-    "below the band traffic is left unserved on purpose",
+    "the band is that of Dharma-AI, below it traffic is left unserved on purpose",
     "half_life": "Hours after which a GPU-hour of batch work is worth half; none: no decay",
     "swap_app": "Which real-time app the swap cap is for",
     "swap": "GPUs that an app may acquire, and may release, per step",
@@ -113,30 +113,23 @@ _TIPS = {
 
 
 def layout(controls: Controls) -> Any:
-    """The controls in rows that wrap, each with its message below it."""
+    """The controls in rows of what belongs together, each control with its message below it; rows wrap."""
     band = W.HTML(
         '<span class="gp-hint gp-band"><span class="gp-band-sample" aria-hidden="true"></span>'
-        f"{BAND[0]:g}–{BAND[1]:g}: Dharma-AI's band</span>"
+        f"{BAND[0]:g}–{BAND[1]:g}: the usual band. Below it traffic is left unserved on purpose.</span>"
     )
 
     def control(*names: str, hint: Any = None) -> Any:
         parts = [getattr(controls, name) for name in names] + ([hint] if hint else [])
         return box("gp-control", [*parts, *(controls.messages[name] for name in names)])
 
-    return box(
-        "gp-controls",
-        [
-            control("preset"),
-            control("left"),
-            control("right"),
-            control("penalty", hint=band),
-            control("gpus"),
-            control("half_life"),
-            control("swap"),
-            control("swap_app"),
-            control("node", "within_node"),
-        ],
+    rows = (
+        [control("preset")],
+        [control("left"), control("right")],
+        [control("penalty", hint=band), control("gpus"), control("half_life")],
+        [control("swap_app"), control("swap"), control("node", "within_node")],
     )
+    return box("gp-controls", [box("gp-control-row", row) for row in rows])
 
 
 def box(css: str, children: Iterable[Any]) -> Any:

@@ -311,7 +311,7 @@ class AllocationExplorer(W.VBox):
         return [f"{which} marked unavailable {verb} not part of a cluster of this size."]
 
     def _fail(self, cause: str, error: Exception) -> None:
-        """Say what is wrong beside the control, and mark the picture as old."""
+        """Say what is wrong beside the control or the table of jobs, and mark the picture as old."""
         mistakes = error.mistakes if isinstance(error, InputError) else ()
         told = [(place_of(mistake.path), mistake) for mistake in mistakes]
         in_table = [
@@ -319,8 +319,10 @@ class AllocationExplorer(W.VBox):
         ]
         self.table.show_mistakes(in_table)
         text = messages.sentence(error, self._names(), in_table=bool(in_table))
+        # A wrong cell is what has to be changed, whichever control was moved since.
+        place = "jobs" if any(field for _, field, _ in in_table) else cause
         for name, message in self.controls.messages.items():
-            messages.say(message, text if name == cause else "")
+            messages.say(message, text if name == place else "")
         self.chart.old = True
         self.chart.busy = False
         self.account.mark(old=True)

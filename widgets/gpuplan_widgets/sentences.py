@@ -5,24 +5,49 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gpuplan.allocation.charts.figures import amount, below_bound
+from gpuplan.allocation.charts.figures import VALUE_UNIT, amount, below_bound
 from gpuplan.allocation.figures import UNITS
 from gpuplan.allocation.plan import Plan, shown
 
 #: Longest job or app name inside a sentence.
 _NAME = 60
 
+#: Each figure in words.
+_WORDS = {
+    "utilization": "GPU time that does useful work",
+    "held": "GPU time that is occupied, idle reservations included",
+    "value": "value of the batch work done",
+    "value_undecayed": "value of the batch work done, without decay",
+    "penalty": "penalty for unserved traffic",
+    "objective": "objective: value less penalty",
+    "coverage": "traffic that is served",
+    "shortfall_gpu_hours": "unserved traffic",
+    "swaps": "GPUs that change over to an app",
+    "jobs_placed": "batch jobs with a place",
+    "jobs_finished": "batch jobs that finish",
+    "jobs_unplaced": "batch jobs without a place",
+    "jobs_set_aside": "batch jobs that fit nowhere, set aside",
+    "jobs_late": "batch jobs that miss their deadline",
+    "wait_p50_hours": "half of the jobs wait at most",
+    "wait_p90_hours": "nine of ten jobs wait at most",
+    "bound": "bound: no plan has a larger objective",
+    "gap": "gap between objective and bound",
+    "cost": "cost of all available GPUs",
+    "cost_useful": "cost of GPU time that does useful work",
+    "cost_idle": "cost of GPU time that does none",
+}
+
 
 def change(left: Plan, right: Plan) -> str:
     """Utilization and value of the left and the right plan, and what changes.
 
-    ``"utilization 53.6 % → 87.0 %, +33.4 points; value 182 → 374, +105 %"``
+    ``"utilization 53.6 % → 87.0 %, +33.4 points; value 182.0 → 374.0 priority-weighted GPU-hours, +105 %"``
     """
     used = [float(plan.figures["utilization"] or 0.0) for plan in (left, right)]
     value = [float(plan.figures["value"] or 0.0) for plan in (left, right)]
     points = _signed(100 * (used[1] - used[0]), ".1f")
     first = f"utilization {100 * used[0]:.1f} % → {100 * used[1]:.1f} %, {points} points"
-    second = f"value {value[0]:,.1f} → {value[1]:,.1f}"
+    second = f"value {value[0]:,.1f} → {value[1]:,.1f} {VALUE_UNIT}"
     if value[0] > 0:
         second += f", {_signed(100 * (value[1] / value[0] - 1), '.0f')} %"
     return f"{first}; {second}"
@@ -185,14 +210,29 @@ def summary_html(left: Plan, right: Plan, extra: Sequence[str] = ()) -> str:
 
 
 def figures_html(left: Plan, right: Plan) -> str:
-    """All figures of both plans with their units, as a table for eyes and screen readers."""
+    """All figures of both plans in words with their units, as a table for eyes and screen readers.
+
+    The name that a figure has in `Plan.figures` stands below its words.
+    """
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(name.replace("_", " "))}</th><td>{shown(name, left.figures[name])}</td>'
-        f"<td>{shown(name, right.figures[name])}</td><td>{html.escape(UNITS[name])}</td></tr>"
+        f'<tr><th scope="row">{_figure(name)}</th><td>{_cell(name, left)}</td><td>{_cell(name, right)}</td></tr>'
         for name in left.figures
     )
     head = "".join(
         f'<th scope="col">{html.escape(text)}</th>'
-        for text in ("figure", f"left: {left.policy}", f"right: {right.policy}", "unit")
+        for text in ("figure (unit)", f"left: {left.policy}", f"right: {right.policy}")
     )
     return f'<table class="gp-figures"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+
+
+def _figure(name: str) -> str:
+    """A figure in words with its unit, and its name."""
+    unit = UNITS[name]
+    # Shares are shown in per cent, with the sign at the number.
+    unit = unit.replace("share of", "per cent of", 1) if unit.startswith("share") else unit
+    return f"{html.escape(f'{_WORDS[name]} ({unit})')}<br><small>{html.escape(name)}</small>"
+
+
+def _cell(name: str, plan: Plan) -> str:
+    """A figure's value, its per cent sign set off as in the charts and never on another line."""
+    return html.escape(shown(name, plan.figures[name])).replace("%", "&nbsp;%")

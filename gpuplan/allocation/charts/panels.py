@@ -16,7 +16,7 @@ NAME_WIDTH = 158
 DEMAND_WORDS = "demand (line), served, unmet, held idle"
 
 #: What a panel of GPUs in use shows, and what can be done with it (asked for in live pages only).
-USAGE_WORDS = "GPUs in use: T, B, Q, R, idle upwards"
+USAGE_WORDS = "GPUs in use, by kind of work"
 USAGE_HINT = " (drag to zoom, double-click to reset)"
 
 #: What the line in the comparison is.

@@ -70,7 +70,24 @@ function render({ model, el }) {
       const label = handle.closest(".widget-inline-hbox")?.querySelector(".widget-label");
       const text = label?.textContent;
       if (text && handle.getAttribute("aria-label") !== text) handle.setAttribute("aria-label", text);
+      follow(handle);
     }
+  }
+  // A slider's value is said as its readout shows it ("24 h", not the place 3 in a list).
+  const readings = new Map();
+  function follow(handle) {
+    const row = handle.closest(".widget-inline-hbox");
+    const readout = row?.querySelector(".widget-readout");
+    if (!readout || readings.has(handle)) return;
+    const say = () => {
+      const text = readout.textContent.trim();
+      if (text && handle.getAttribute("aria-valuetext") !== text) handle.setAttribute("aria-valuetext", text);
+    };
+    const watch = new MutationObserver(say);
+    watch.observe(readout, { childList: true, characterData: true, subtree: true });
+    watch.observe(handle, { attributes: true, attributeFilter: ["aria-valuetext"] });
+    readings.set(handle, watch);
+    say();
   }
   function band() {
     const [from, to] = model.get("band");
@@ -81,6 +98,7 @@ function render({ model, el }) {
   model.on("change:band", band);
   return () => {
     timers.forEach(clearTimeout);
+    readings.forEach((watch) => watch.disconnect());
     model.off("msg:custom", heard);
     model.off("change:band", band);
     root.remove();

@@ -98,6 +98,7 @@ function render({ model, el }) {
     if (dead) return;
     const payload = model.get("payload");
     const spec = structuredClone(model.get("spec"));
+    for (const param of spec.params ?? []) if (param.name === "dark") param.value = isDark();
     spec.datasets = {};
     for (const [name, columns] of Object.entries(payload.data ?? {})) spec.datasets[name] = toRows(columns);
     // The new picture is drawn out of sight and then exchanged, so that the page does not jump.
