@@ -1191,8 +1191,7 @@ def price_bound(
     paid = np.zeros(T + 1)
     direction = np.zeros(T)
     best = np.inf
-    best_price = np.zeros(T)
-    eager = 0.5
+    hope = 0.3  # the target lies this share below the best bound; less after rounds without gain
     stale = 0
     for _ in range(rounds):
         value = 0.0
@@ -1217,27 +1216,23 @@ def price_bound(
                 n = min(max(wanted, least[r, t]), most[r, t])
                 value -= price[t] * n + cost[r] * max(0, demand[r, t] - n)
                 used[t] += n
-        if value < best - 1e-3 * abs(best) or best == np.inf:
+        if best == np.inf or value < best - 1e-4 * abs(best):
             stale = 0
         else:
             stale += 1
-        if value < best:
-            best = value
-            for t in range(T):
-                best_price[t] = price[t]
-        if stale >= 6:
-            eager *= 0.5
+        best = min(best, value)
+        if stale >= 8:
+            hope *= 0.7
             stale = 0
-            for t in range(T):
-                price[t] = best_price[t]
-                direction[t] = 0.0
         steep = 0.0
         for t in range(T):
-            direction[t] = used[t] - capacity[t] + 0.5 * direction[t]
+            direction[t] = used[t] - capacity[t] + 0.6 * direction[t]
+            if price[t] == 0.0:  # no price falls below nothing
+                direction[t] = max(0.0, direction[t])
             steep += direction[t] * direction[t]
         if steep == 0.0:
             break
-        step = (value - best + eager * 0.1 * abs(best) + 1e-9) / steep
+        step = (value - best + hope * abs(best) + 1e-9) / steep
         for t in range(T):
             price[t] = max(0.0, price[t] + step * direction[t])
     return best
