@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pytest
+import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -206,6 +207,25 @@ def test_unmet_demand_stands_in_the_strip_above_the_first_gpu() -> None:
     assert -0.5 - frame.strip - 1e-3 <= columns["y"][0] < columns["y2"][0] < -0.5
     top = gantt.frame_columns(frame, "t")["y"][0]
     assert top == pytest.approx(-0.5 - frame.strip, abs=1e-3)
+
+
+def test_a_short_stretch_of_unmet_demand_has_no_bare_number() -> None:
+    # 640 pixels for 8 hours: 0.4 hours are 32 pixels, 3 hours are 240.
+    frame = Frame(4, 8, 4, width=640)
+    columns = gantt.bar_columns(bars([]), frame, [])
+    gantt.add_unmet(columns, frame, [(0.5, 0.9, 77), (2.0, 5.0, 88)])
+    columns["detail"] = [""] * 2
+    data = {
+        "left_bars": columns,
+        "left_frame": gantt.frame_columns(frame, "t"),
+        "left_marks": gantt.mark_columns(frame, []),
+        "rows": gantt.row_columns(frame),
+    }
+    linked = Links(("left_bars",))
+    spec = gantt.spec(frame, linked) | {"params": [*linked.params(), *theme.fill_params()]}
+    picture = vl_convert.vegalite_to_svg(gantt.inline(spec, data))
+    assert ">88 unmet</text>" in picture
+    assert ">77" not in picture
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 from altair.utils.schemapi import validate_jsonschema
 
 from gpuplan import gantt as drawing
+from gpuplan import theme
 from gpuplan.allocation import charts
 from gpuplan.allocation.charts import data, figures
 from gpuplan.allocation.plan import Plan, compare, plan
@@ -504,6 +505,16 @@ def test_a_notebook_shows_a_picture_and_words_and_stays_small(shipped: dict[str,
     assert height > 1000
     assert len(bundle["image/png"]) < 1_000_000
     assert f"utilization {100 * right.figures['utilization']:.1f} %" in bundle["text/plain"]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_idle_reservations_have_the_tone_of_the_page(
+    mode: theme.Mode, shipped: dict[str, tuple[Plan, Plan]], tmp_path: Path
+) -> None:
+    charts.gantt(shipped["mixed-day"][0], mode=mode).save(tmp_path / "chart.svg")
+    picture = (tmp_path / "chart.svg").read_text(encoding="utf-8").upper()
+    assert (theme.DARK_COLOURS["reserved-idle"] in picture) == (mode == "dark")
+    assert (theme.KIND_COLOURS["reserved-idle"] in picture) == (mode == "light")
 
 
 def test_pictures_do_not_ask_to_be_dragged_and_pages_do(

@@ -1,6 +1,7 @@
 """Controls move, and both Gantts follow: what is on screen is what gpuplan plans in this process."""
 
 import pytest
+from playwright.sync_api import expect
 
 import gpuplan as gp
 from browser.desk import Desk
@@ -40,6 +41,7 @@ def test_the_penalty_slider_moves_the_right_bars(screen: Screen, base: Allocatio
     screen.slide("penalty", ["ArrowRight"] * 3)
     screen.await_scenario(base.replace({"objective.shortfall_penalty": 0.75}))
     assert screen.page.locator(".gp-penalty .widget-readout").inner_text() == "0.75"
+    expect(screen.handle("penalty")).to_have_attribute("aria-valuetext", "0.75")
 
 
 def test_the_picture_follows_while_a_slider_is_dragged(screen: Screen, base: AllocationScenario) -> None:
@@ -180,6 +182,8 @@ def test_goals_and_limits_have_controls(screen: Screen, base: AllocationScenario
     screen.slide("half-life", ["Home"])
     changes: dict[str, object] = {"objective.half_life_hours": 3}
     screen.await_scenario(base.replace(changes))
+    # The slider itself only knows that this is the first of its choices.
+    expect(screen.handle("half-life")).to_have_attribute("aria-valuetext", "3 h")
     screen.choose("swap-app", "code-completion")
     screen.slide("swap-cap", ["End"])
     changes["realtime.1.max_swap"] = None

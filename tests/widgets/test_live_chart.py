@@ -167,3 +167,17 @@ def test_only_what_differs_from_the_picture_is_drawn_again(chromium: str, tmp_pa
         assert after(page, 1, 4, torn=True) == ["bars"]
         assert after(page, 3, 4) == ["bars", "rows", "resize"]
         assert after(page, 3, 4) == []
+
+
+@pytest.mark.browser
+def test_a_page_that_turns_dark_tells_the_chart(chromium: str, tmp_path: Path):
+    title = {"text": {"expr": "dark ? 'at night' : 'by day'"}}
+    chart = LiveChart({**SPEC, "title": title, "params": [{"name": "dark", "value": False}]}, data())
+    state = {**chart.get_state(), "renderer": "svg"}
+    heading = "document.querySelector('.gp-chart-host svg .role-title-text')?.textContent"
+    with staged(chromium, tmp_path, [chart.runtime._esm, chart._esm], state, chart._css) as page:
+        page.wait_for_function(f"{heading} === 'by day'")
+        page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+        page.wait_for_function(f"{heading} === 'at night'")
+        page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+        page.wait_for_function(f"{heading} === 'by day'")

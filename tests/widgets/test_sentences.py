@@ -32,7 +32,9 @@ def test_the_change_is_said_in_points_and_per_cent():
     assert sentences.change(aware, fifo) == (
         "utilization 100.0 % → 50.0 %, −50.0 points; value 80.0 → 0.0 priority-weighted GPU-hours, −100 %"
     )
-    assert sentences.change(aware, aware).endswith("±0.0 points; value 80.0 → 80.0 priority-weighted GPU-hours, ±0 %")
+    assert sentences.change(aware, aware).endswith(
+        "±0.0 points; value 80.0 → 80.0 priority-weighted GPU-hours, ±0 %"
+    )
 
 
 def test_the_distance_from_the_bound_belongs_to_the_scenario_as_set():
@@ -116,6 +118,8 @@ def test_the_table_of_figures_has_a_unit_per_row():
     page = sentences.figures_html(plan, plan)
     assert page.count("<tr>") == 1 + len(plan.figures)
     assert '<th scope="row">unserved traffic (GPU-hours)<br><small>shortfall_gpu_hours</small></th>' in page
+    assert "swaps over the horizon (GPUs acquired)<br>" in page
+    assert "batch jobs with a place<br>" in page
     assert "traffic that is served (per cent of real-time demand)" in page
     assert f"<td>{100 * plan.figures['utilization']:.1f}&nbsp;%</td>" in page
     assert set(sentences._WORDS) == set(UNITS)

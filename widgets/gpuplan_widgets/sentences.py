@@ -22,7 +22,7 @@ _WORDS = {
     "objective": "objective: value less penalty",
     "coverage": "traffic that is served",
     "shortfall_gpu_hours": "unserved traffic",
-    "swaps": "GPUs that change over to an app",
+    "swaps": "swaps over the horizon",
     "jobs_placed": "batch jobs with a place",
     "jobs_finished": "batch jobs that finish",
     "jobs_unplaced": "batch jobs without a place",
@@ -230,7 +230,8 @@ def _figure(name: str) -> str:
     unit = UNITS[name]
     # Shares are shown in per cent, with the sign at the number.
     unit = unit.replace("share of", "per cent of", 1) if unit.startswith("share") else unit
-    return f"{html.escape(f'{_WORDS[name]} ({unit})')}<br><small>{html.escape(name)}</small>"
+    words = _WORDS[name] if unit == "jobs" else f"{_WORDS[name]} ({unit})"
+    return f"{html.escape(words)}<br><small>{html.escape(name)}</small>"
 
 
 def _cell(name: str, plan: Plan) -> str:
