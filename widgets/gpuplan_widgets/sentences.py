@@ -200,8 +200,9 @@ def summary_html(left: Plan, right: Plan, extra: Sequence[str] = ()) -> str:
     items = "".join(f"<li>{html.escape(note)}</li>" for note in told)
     listed = f'<ul class="gp-notes">{items}</ul>' if items else ""
     sides = f"{left.policy} → {right.policy}: "
-    # A line never breaks between a number and its per cent sign.
+    # A line never breaks between a number and its per cent sign, nor inside a unit.
     headline = html.escape(sides + change(left, right)).replace(" %", "&nbsp;%")
+    headline = headline.replace("GPU-hours", '<span style="white-space:nowrap">GPU-hours</span>')
     return (
         f'<div role="status"><span class="gp-headline">{headline}</span>'
         f'<div class="gp-told" tabindex="0"><div class="gp-bound">{html.escape(bound(left, right))}</div>'
