@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpuplan.allocation.model import AllocationScenario
-    from gpuplan.allocation.plan import Comparison, Plan, compare, plan
+    from gpuplan.allocation.plan import Comparison, Plan
     from gpuplan.allocation.policies import POLICIES
     from gpuplan.inputs.errors import InputError
-    from gpuplan.loading import load, shipped
+    from gpuplan.loading import compare, load, plan, shipped
 
     __version__: str
 
@@ -22,9 +22,9 @@ _HOMES = {
     "InputError": "gpuplan.inputs.errors",
     "POLICIES": "gpuplan.allocation.policies",
     "Plan": "gpuplan.allocation.plan",
-    "compare": "gpuplan.allocation.plan",
+    "compare": "gpuplan.loading",
     "load": "gpuplan.loading",
-    "plan": "gpuplan.allocation.plan",
+    "plan": "gpuplan.loading",
     "shipped": "gpuplan.loading",
 }
 
@@ -73,4 +73,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     lab = command("lab", _lab, "open JupyterLab on the notebooks", "Nothing outside this machine is called.")
     lab.add_argument("dir", nargs="?", type=Path, metavar="DIR", help="copy the notebooks there first")
     lab.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
-    lab.add_argument("--port", type=int, help="listen on this port, and on no other")
+    lab.add_argument("--port", type=_port, help="listen on this port, and on no other")
     command("scenarios", _scenarios, "list the shipped scenarios with a line each")
     _add_compare(command("compare", _compare, "plan a scenario under several policies, side by side"))
     schema = command("schema", _schema, "print the JSON Schema of a scenario file, for editors")
@@ -118,6 +118,13 @@ def _parser() -> argparse.ArgumentParser:
     bench = command("bench", _bench, "print the benchmark table", "Every answer is asserted.")
     bench.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     return parser
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 1 <= port <= 65_535:
+        raise argparse.ArgumentTypeError(f"must be a port from 1 to 65535 (got {port})")
+    return port
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:

@@ -84,9 +84,11 @@ def missing_jupyterlab() -> str | None:
 
 def compile_kernels() -> None:
     """Compile all kernels into numba's cache, so that no slider waits for the compiler."""
+    from gpuplan.allocation import engine
     from gpuplan.allocation.plan import warm_up
 
-    print("Compiling (takes seconds, the first time only) ...", flush=True)
+    if not engine.on_disk():
+        print("Compiling (some twenty seconds, the first time only) ...", flush=True)
     warm_up()
 
 

@@ -1,15 +1,21 @@
 """From a name, a path or a mapping to a scenario; the scenarios that ship with gpuplan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.schema import from_mapping
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 from gpuplan.inputs.folders import data_folder
 from gpuplan.inputs.yaml_file import Row, read_yaml
+
+if TYPE_CHECKING:
+    from gpuplan.allocation.plan import Comparison, Plan
+
+#: What a scenario may be given as.
+Source = str | Path | Mapping[str, Any] | AllocationScenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +28,7 @@ class ShippedScenario:
     path: Path
 
 
-def load(source: str | Path | Mapping[str, Any] | AllocationScenario) -> AllocationScenario:
+def load(source: Source) -> AllocationScenario:
     """The scenario of a shipped name, a file or a mapping.
 
     Parameters
@@ -60,6 +66,39 @@ def shipped() -> list[ShippedScenario]:
             kind, about = str(data.get("kind", "")), str(data.get("about", ""))
             found.append(ShippedScenario(str(data.get("name", path.stem)), kind, about, path))
     return found
+
+
+def plan(scenario: Source, policy: str = "aware") -> "Plan":
+    """Plan a scenario under a policy.
+
+    Parameters
+    ----------
+    scenario
+        Whatever `load` takes.
+    policy
+        One of `gpuplan.POLICIES`.
+
+    Raises
+    ------
+    InputError
+        For an unknown policy, or a scenario with mistakes.
+    """
+    from gpuplan.allocation import plan as plans
+
+    return plans.plan(load(scenario), policy)
+
+
+def compare(scenario: Source, policies: Sequence[str] = ("fifo", "aware")) -> "Comparison":
+    """Plan a scenario under several policies; the plans by name and a tidy table.
+
+    Raises
+    ------
+    InputError
+        For an unknown policy, none at all, or a scenario with mistakes.
+    """
+    from gpuplan.allocation import plan as plans
+
+    return plans.compare(load(scenario), policies)
 
 
 def _shipped_files() -> dict[str, Path]:

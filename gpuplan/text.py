@@ -47,7 +47,7 @@ def spreadsheet_safe(cell: object) -> object:
 
     Numbers pass unchanged, -1 included.
     """
-    if isinstance(cell, str) and cell.startswith(tuple(FORMULA_STARTS)):
+    if isinstance(cell, str) and cell.startswith(("'", *FORMULA_STARTS)):
         return f"'{cell}"
     return cell
 

@@ -51,8 +51,7 @@ def test_every_public_name_is_there_and_listed() -> None:
 
 
 def test_public_names_are_the_objects_of_their_homes() -> None:
-    from gpuplan.allocation.plan import compare, plan
-    from gpuplan.loading import load
+    from gpuplan.loading import compare, load, plan
 
     assert (gpuplan.plan, gpuplan.compare, gpuplan.load) == (plan, compare, load)
 

@@ -33,7 +33,12 @@ def test_a_formula_gets_an_apostrophe(start: str) -> None:
     assert spreadsheet_safe(f"{start}1") == f"'{start}1"
 
 
-@pytest.mark.parametrize("cell", [-1, -0.5, "1-2", "", "'=1", "a=b"])
+def test_what_starts_with_an_apostrophe_gets_one_more() -> None:
+    """So that ``=1`` and ``'=1`` stay two names."""
+    assert spreadsheet_safe("'=1") == "''=1"
+
+
+@pytest.mark.parametrize("cell", [-1, -0.5, "1-2", "", "a=b", "it's"])
 def test_numbers_and_other_text_pass_unchanged(cell: object) -> None:
     assert spreadsheet_safe(cell) == cell
 

@@ -42,24 +42,32 @@ def kernels_for(work: int) -> ModuleType:
     Returns
     -------
     module
-        `gpuplan.allocation.kernels` where they are compiled, where compiling them pays (larger
-        work), or where it would be lost (no cache on disk); else a plain copy of it, while another
-        process compiles.
+        `gpuplan.allocation.kernels` where they are compiled, or where compiling them pays (larger
+        work); else a plain copy of it: while another process compiles, and for good where nothing
+        that is compiled could be kept.
     """
     global _ready
     if _ready:
         return kernels
     with _lock:
-        mark = _mark()
-        if work > SMALL or mark is None or mark.exists() or not _compiling(mark):
-            _ready = _ready or work <= SMALL
+        if work > SMALL:
             return kernels
-        return _plain_kernels()
+        mark = _mark()
+        if mark is None or (not mark.exists() and _compiling(mark)):
+            return _plain_kernels()
+        _ready = True
+        return kernels
 
 
 def compiled() -> bool:
     """Whether kernels run compiled from now on, whatever the work."""
     return kernels_for(0) is kernels
+
+
+def on_disk() -> bool:
+    """Whether compiled kernels for this Python, numba and machine are on disk."""
+    mark = _mark()
+    return mark is not None and mark.exists()
 
 
 def compile_here() -> None:

@@ -46,7 +46,8 @@ def why(plan: "Plan", j: int) -> str:
     # without the job itself: what it holds later would be free for it earlier
     grid = np.where(plan.grid == j, NOBODY, plan.grid)
     block, at = _largest_free(scenario, grid, job.gpus, range(earliest, until), length)
-    once, once_at = _largest_free(scenario, grid, job.gpus, range(earliest, until), 1)
+    moments = range(earliest, start if start >= 0 else scenario.horizon.steps)
+    once, once_at = _largest_free(scenario, grid, job.gpus, moments, 1)
     if start >= 0:
         head = (
             f"{name} waits {_hours((start - earliest) * hours)}, from hour {earliest * hours:g} "

@@ -165,7 +165,9 @@ def upper_bound(scenario: AllocationScenario) -> float:
     exact = _dot(problem.priority_milli, np.where(inherited, weighted, 0))
     scale = scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
     # the sums of the relaxation are floating-point: give way by more than they can be off
-    slack = 1e-9 * (abs(found) * scale + 1.0)
+    stakes = float(np.dot(problem.priority_milli, (problem.size * problem.duration).astype(float))) * 10**6
+    stakes += float(np.dot(problem.cost_units, problem.demand.sum(axis=1).astype(float)))
+    slack = 1e-11 * stakes * scale
     return float(found * scale + slack + _amount(exact, scenario))
 
 

@@ -99,9 +99,13 @@ def test_where_no_process_can_be_started_this_one_compiles(
     assert engine.kernels_for(1) is kernels
 
 
-def test_without_a_cache_this_process_compiles(cold: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_cache_small_work_stays_plain(cold: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling takes twenty seconds in every process there, a small plan in plain Python a fraction of one."""
     monkeypatch.setattr(engine.jit, "cache_folder", lambda kernel: None)
-    assert engine.kernels_for(1) is kernels
+    assert engine.kernels_for(SMALL) is not kernels
+    assert engine.kernels_for(SMALL + 1) is kernels
+    assert Compiler.started == 0
+    assert not engine.on_disk()
     engine.note_compiled()
     assert not cold.exists()
 

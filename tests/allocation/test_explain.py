@@ -80,3 +80,11 @@ def test_set_aside_and_inherited_jobs_say_so() -> None:
     made = plan(day(cluster={"gpus": 2}, batch=batch), "aware")
     assert made.why("huge") == "huge is set aside: 8 GPUs wanted, 2 exist."
     assert made.why("old") == "old was running already on GPU 1 and stays there for 3 h more."
+
+
+def test_a_gpu_that_is_free_too_late_to_finish_is_still_said_to_be_free() -> None:
+    """1 GPU, 4 steps: ``long`` holds hours 0-2; hour 3 is free, but ``pair`` needs 2 h."""
+    made = plan(
+        day(cluster={"gpus": 1}, horizon={"steps": 4}, batch=[job("long", 1, 3), job("pair", 1, 2)]), "fifo"
+    )
+    assert "the largest block free at any moment was 1 GPU (hour 3)" in made.why("pair")

@@ -246,3 +246,9 @@ def test_frames_of_an_empty_scenario_keep_their_columns() -> None:
         assert isinstance(frame, pd.DataFrame)
         assert len(frame) == 0
         assert len(frame.columns) >= 5
+
+
+def test_where_nothing_is_at_stake_the_bound_is_reached_exactly() -> None:
+    """No batch job, no demand: objective and bound are 0, and so is the gap."""
+    made = plan({"kind": "allocation", "name": "idle", "cluster": {"gpus": 2}, "horizon": {"steps": 2}})
+    assert (made.figures["objective"], made.bound, made.gap) == (0.0, 0.0, 0.0)

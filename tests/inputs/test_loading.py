@@ -102,3 +102,13 @@ def test_a_file_in_the_working_folder_needs_no_suffix(
 def test_a_missing_data_folder_is_named() -> None:
     with pytest.raises(FileNotFoundError, match="no folder 'nothing'"):
         data_folder("nothing")
+
+
+def test_plan_and_compare_take_what_load_takes() -> None:
+    import gpuplan
+
+    made = gpuplan.plan("mixed-day", "fifo")
+    assert made.fingerprint == gpuplan.compare("mixed-day", ["fifo"])["fifo"].fingerprint
+    assert made.fingerprint == gpuplan.plan(load("mixed-day"), "fifo").fingerprint
+    with pytest.raises(InputError, match="mixed-day"):
+        gpuplan.plan("mixed-dya")
