@@ -12,7 +12,7 @@ from browser.server import Server, serving
 IMPORT = "import gpuplan as gp"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """JupyterLab on a temporary folder; kernels find everything compiled."""
     from gpuplan.allocation.plan import warm_up
@@ -22,13 +22,14 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[Browser]:
+    """Chromium for this package only: as long as its Playwright runs, no other test can start one."""
     with chromium_running(chromium) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def opened(browser: Browser, lab: Server) -> Iterator[Desk]:
     """A notebook that makes an explorer, open in JupyterLab, with its kernel."""
     notebook = lab.write("explorer.ipynb", IMPORT, 'explorer = gp.explore("two-apps")\nexplorer')
