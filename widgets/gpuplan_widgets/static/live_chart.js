@@ -27,12 +27,13 @@ function toRows(columns) {
   return rows;
 }
 
-// A text that a spreadsheet would run as a formula gets an apostrophe; numbers stay numbers.
+// A text that a spreadsheet would run as a formula gets an apostrophe, and one that has it already another;
+// numbers stay numbers.
 function csvCell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   let text = String(value);
-  if (/^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text)) text = "'" + text;
+  if (/^['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text)) text = "'" + text;
   return '"' + text.replace(/"/g, '""') + '"';
 }
 
