@@ -1190,6 +1190,14 @@ def price_bound(
     used = np.zeros(T)
     paid = np.zeros(T + 1)
     direction = np.zeros(T)
+    # nobody pays more for one step than a whole horizon of the dearest GPU-steps: prices stay in
+    # reach, so that their sums stay exact to rounding
+    ceiling = 0.0
+    for j in range(N):
+        ceiling = max(ceiling, priority[j] * float(weight_sum[1]))
+    for r in range(R):
+        ceiling = max(ceiling, cost[r])
+    ceiling *= T
     best = np.inf
     hope = 0.3  # the target lies this share below the best bound; less after rounds without gain
     stale = 0
@@ -1234,5 +1242,5 @@ def price_bound(
             break
         step = (value - best + hope * abs(best) + 1e-9) / steep
         for t in range(T):
-            price[t] = max(0.0, price[t] + step * direction[t])
+            price[t] = min(ceiling, max(0.0, price[t] + step * direction[t]))
     return best
