@@ -74,3 +74,16 @@ def test_the_table_has_the_sizes_of_the_targets() -> None:
     assert entries["kernel of aware, training-rush"] == 20e-6
     assert entries["plan with figures, 1024 GPUs x 48 steps, 5000 jobs"] == 0.1
     assert sum(name.startswith("growth") for name in entries) >= 8
+
+
+def test_kernel_and_plan_are_measured_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where this process has compiled nothing yet."""
+    from gpuplan.allocation import engine
+    from gpuplan.benchmarks import allocation
+
+    monkeypatch.setattr(engine, "_ready", False)
+    monkeypatch.setattr(engine.jit, "cache_folder", lambda kernel: None)  # plain Python, but for the bench
+    monkeypatch.setattr(allocation, "fastest", lambda call: call() and 1.0)
+    measured = allocation._of_kernel(lambda: allocation.made_up(8, 6, 3))
+    assert measured == 1.0
+    assert engine.compiled()

@@ -82,8 +82,9 @@ def _pair(
 def _of_kernel(make: Callable[[], AllocationScenario]) -> float:
     """Seconds of the kernel alone, on the arrays with which `aware` calls it."""
     from gpuplan.allocation import kernels
-    from gpuplan.allocation.plan import plan
+    from gpuplan.allocation.plan import plan, warm_up
 
+    warm_up()  # what is measured is compiled
     calls: list[tuple[Any, ...]] = []
     kernel = kernels.allocate
 
@@ -106,8 +107,9 @@ def _of_kernel(make: Callable[[], AllocationScenario]) -> float:
 
 def _of_plan(make: Callable[[], AllocationScenario]) -> float:
     """Seconds of a plan with figures; every call has another penalty, as under a dragged slider."""
-    from gpuplan.allocation.plan import compare, plan
+    from gpuplan.allocation.plan import compare, plan, warm_up
 
+    warm_up()
     scenario = make()
     both = compare(scenario)
     for name, made in both.plans.items():
