@@ -1,7 +1,7 @@
 """One decorator for all kernels: numba with an on-disk cache where one can be written.
 
 Without numba (or with ``NUMBA_DISABLE_JIT=1``) the same functions run as plain Python and give
-the same numbers, slower. Without a writable cache they are compiled once per process.
+the same numbers, slower. Without a writable cache nothing that is compiled outlives its process.
 """
 
 import importlib.util

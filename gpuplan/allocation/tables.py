@@ -75,8 +75,7 @@ def jobs(plan: "Plan") -> pd.DataFrame:
                 "late_hours": math.nan if late is None else late,
             }
         )
-    columns = list(rows[0]) if rows else _JOB_COLUMNS
-    frame = pd.DataFrame(rows, columns=columns)
+    frame = pd.DataFrame(rows, columns=_JOB_COLUMNS)
     return frame.astype({name: "Int64" for name in ("first_gpu", "start_step", "end_step")})
 
 

@@ -32,17 +32,18 @@ def run(problem: Problem) -> Assignment:
         sequence = merged(problem, order, apps, ROOM if fluid else CURVE)
         again = [*lay, ANY_ROOM, *order.tolist()] if fluid else []
         passes.append([SNUG, *sequence, *again])
-    peaks = np.minimum(problem.demand.max(axis=1, initial=0), problem.apps[:, MAXIMUM])
-    if len(apps) > 1 and peaks.sum() > np.bitwise_count(problem.base).sum(axis=1).min():
-        # apps compete among themselves: whoever goes first may hold on through valleys at the others' cost
-        passes.append([SNUG, *reversed(lay), *by_worth(problem, *ORDERS[0][:2]).tolist()])
     queues = [by_priority(problem), problem.movable]
     followers = [curves_then(problem, queue) for queue in queues]
     if apps and problem.apps[apps[0], COST] == 0:
+        # no pass with apps first among these: where it wins, it would lead the promotions elsewhere
         passes += [[LOWEST, *queue.tolist(), *lay] for queue in queues]
         free = allocate(problem, passes, promotions=PROMOTIONS)
         follower = allocate(problem, followers)
         return free if free.worth >= follower.worth else follower
+    peaks = np.minimum(problem.demand.max(axis=1, initial=0), problem.apps[:, MAXIMUM])
+    if len(apps) > 1 and peaks.sum() > np.bitwise_count(problem.base).sum(axis=1).min():
+        # apps compete among themselves: whoever goes first may hold on through valleys at the others' cost
+        passes.append([SNUG, *reversed(lay), *by_worth(problem, *ORDERS[0][:2]).tolist()])
     trials = TRIALS if apps else 0
     return allocate(problem, passes + followers, outbid=[SNUG, *lay], promotions=PROMOTIONS, trials=trials)
 
