@@ -68,7 +68,7 @@ def shipped() -> list[ShippedScenario]:
     return found
 
 
-def plan(scenario: Source, policy: str = "aware") -> "Plan":
+def plan(scenario: Source, policy: str = "aware", **effort: Any) -> "Plan":
     """Plan a scenario under a policy.
 
     Parameters
@@ -77,6 +77,9 @@ def plan(scenario: Source, policy: str = "aware") -> "Plan":
         Whatever `load` takes.
     policy
         One of `gpuplan.POLICIES`.
+    **effort
+        ``budget_ms``, ``iterations``, ``seed``, ``time_limit_s``, ``report``: see
+        `gpuplan.allocation.policies.Effort`.
 
     Raises
     ------
@@ -85,11 +88,11 @@ def plan(scenario: Source, policy: str = "aware") -> "Plan":
     """
     from gpuplan.allocation import plan as plans
 
-    return plans.plan(load(scenario), policy)
+    return plans.plan(load(scenario), policy, **effort)
 
 
-def compare(scenario: Source, policies: Sequence[str] = ("fifo", "aware")) -> "Comparison":
-    """Plan a scenario under several policies; the plans by name and a tidy table.
+def compare(scenario: Source, policies: Sequence[str] = ("fifo", "aware"), **effort: Any) -> "Comparison":
+    """Plan a scenario under several policies; the plans by name and a tidy table (``effort`` as in `plan`).
 
     Raises
     ------
@@ -98,7 +101,7 @@ def compare(scenario: Source, policies: Sequence[str] = ("fifo", "aware")) -> "C
     """
     from gpuplan.allocation import plan as plans
 
-    return plans.compare(load(scenario), policies)
+    return plans.compare(load(scenario), policies, **effort)
 
 
 def _shipped_files() -> dict[str, Path]:

@@ -22,6 +22,7 @@ def violations(
     first_gpu: Integers,
     grid: Integers,
     reservation: bool,
+    size: Integers | None = None,
 ) -> list[str]:
     """Every rule of the scenario that a finished plan breaks, a sentence each.
 
@@ -37,6 +38,8 @@ def violations(
         Whether real-time GPUs are a reservation for the whole horizon: swap caps and budgets do
         not apply then, but the GPUs must never change, and an app may stay below its minimum
         only where no GPU was left to reserve.
+    size
+        GPUs of every batch job, int[J]; by default the smallest that each may have.
 
     Returns
     -------
@@ -44,21 +47,25 @@ def violations(
         Empty for a legal plan. One sentence per job or app and rule, with the first place where
         the rule is broken.
     """
-    found = _shapes(scenario, start, first_gpu, grid)
+    if size is None:
+        size = np.array([job.gpus for job in scenario.batch], dtype=np.int64)
+    found = _shapes(scenario, start, first_gpu, size, grid)
     if found:
         return found  # nothing below can be trusted
     found += _unavailable(scenario, grid)
-    found += _batch(scenario, start, first_gpu, grid)
+    found += _batch(scenario, start, first_gpu, size, grid)
     found += _realtime(scenario, grid, reservation)
     return found
 
 
-def _shapes(scenario: AllocationScenario, start: Integers, first: Integers, grid: Integers) -> list[str]:
+def _shapes(
+    scenario: AllocationScenario, start: Integers, first: Integers, size: Integers, grid: Integers
+) -> list[str]:
     found: list[str] = []
     wanted = (scenario.cluster.gpus, scenario.horizon.steps)
     if grid.shape != wanted:
         found.append(f"The grid is {grid.shape} GPUs by steps where the scenario has {wanted}.")
-    for name, array in (("start", start), ("first_gpu", first)):
+    for name, array in (("start", start), ("first_gpu", first), ("size", size)):
         if array.shape != (len(scenario.batch),):
             found.append(f"{name} has shape {array.shape} where there are {len(scenario.batch)} batch jobs.")
     n = len(scenario.batch) + len(scenario.realtime)
@@ -86,7 +93,9 @@ def _first_per_row(broken: NDArray[np.bool_], rows: NDArray[np.intp]) -> list[tu
     return [(int(rows[row]), int(broken[row].argmax())) for row in hit]
 
 
-def _batch(scenario: AllocationScenario, start: Integers, first: Integers, grid: Integers) -> list[str]:
+def _batch(
+    scenario: AllocationScenario, start: Integers, first: Integers, size: Integers, grid: Integers
+) -> list[str]:
     found: list[str] = []
     n = len(scenario.batch)
     cells = np.zeros(n + len(scenario.realtime) + 2, dtype=np.int64)
@@ -97,7 +106,7 @@ def _batch(scenario: AllocationScenario, start: Integers, first: Integers, grid:
         if s == -1 and g == -1:
             found += _left_out(job, j, grid, int(cells[j + 2]))
         else:
-            found += _placed(scenario, job, j, s, g, grid, int(cells[j + 2]))
+            found += _placed(scenario, job, j, s, g, int(size[j]), grid, int(cells[j + 2]))
     return found
 
 
@@ -112,19 +121,23 @@ def _left_out(job: BatchJob, j: int, grid: Integers, cells: int) -> list[str]:
 
 
 def _placed(
-    scenario: AllocationScenario, job: BatchJob, j: int, s: int, g: int, grid: Integers, cells: int
+    scenario: AllocationScenario, job: BatchJob, j: int, s: int, g: int, size: int, grid: Integers, cells: int
 ) -> list[str]:
-    steps, size = scenario.horizon.steps, job.gpus
+    steps = scenario.horizon.steps
     who = f"Job {job.name!r}"
     if s < 0 or s >= steps or g < 0 or g + size > scenario.cluster.gpus:
         return [f"{who} stands outside of the grid: {size} GPUs from GPU {g}, from step {s}."]
     found: list[str] = []
     if size & (size - 1):
         found.append(f"{who} holds {size} GPUs from GPU {g} at step {s}, not a power of two.")
-    length = whole_steps(job.hours, scenario.horizon.step_s)
+    most = job.gpus if job.max_gpus is None else job.max_gpus
+    if not job.gpus <= size <= most:
+        wanted = f"{job.gpus}" if most == job.gpus else f"{job.gpus} to {most}"
+        found.append(f"{who} holds {size} GPUs from GPU {g} at step {s} where it may have {wanted}.")
+    length = whole_steps(_hours_on(job, size), scenario.horizon.step_s)
     if job.running_on is None:
         found += _when(scenario, job, s, length)
-        found += _nodes(scenario, job, s, g)
+        found += _nodes(scenario, job, s, g, size)
     elif (s, g) != (0, job.running_on):
         found.append(
             f"{who} runs already on GPU {job.running_on} at step 0, but stands on GPU {g} at step {s}."
@@ -160,18 +173,18 @@ def _when(scenario: AllocationScenario, job: BatchJob, s: int, length: int) -> l
     return found
 
 
-def _nodes(scenario: AllocationScenario, job: BatchJob, s: int, g: int) -> list[str]:
+def _nodes(scenario: AllocationScenario, job: BatchJob, s: int, g: int, size: int) -> list[str]:
     if not scenario.rules.within_node:
         return []
-    node, last = scenario.cluster.node_size, g + job.gpus - 1
-    if job.gpus <= node:
+    node, last = scenario.cluster.node_size, g + size - 1
+    if size <= node:
         if g // node == last // node:
             return []
         return [
             f"Job {job.name!r} straddles nodes {g // node} and {last // node} "
             f"(GPUs {g} to {last}, from step {s})."
         ]
-    if g % node == 0 and job.gpus % node == 0:
+    if g % node == 0 and size % node == 0:
         return []
     return [
         f"Job {job.name!r} is larger than a node of {node} GPUs and must take whole nodes, "
@@ -300,6 +313,15 @@ def _who(scenario: AllocationScenario, code: int) -> str:
     if code < len(scenario.batch):
         return f"job {scenario.batch[code].name!r}"
     return f"app {scenario.realtime[code - len(scenario.batch)].name!r}"
+
+
+def _hours_on(job: BatchJob, gpus: int) -> float:
+    """Hours on so many GPUs: the work over the GPUs, or its share under the scaling exponent."""
+    if job.max_gpus is None or gpus == job.gpus:
+        return job.hours
+    if job.scaling == 1:
+        return job.hours * job.gpus / gpus
+    return float(job.hours / (gpus / job.gpus) ** job.scaling)
 
 
 def whole_steps(hours: float, step_s: int) -> int:

@@ -5,6 +5,7 @@ as exact integers and divided once.
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -51,7 +52,7 @@ def percentile(values: list[float], q: float) -> float | None:
     return sorted(values)[min(len(values) - 1, math.floor(q * len(values)))]
 
 
-def figures(problem: Problem, start: Int64, held: Int64, swaps: int) -> Figures:
+def figures(problem: Problem, start: Int64, size: Int64, held: Int64, swaps: int) -> Figures:
     """All figures of a plan.
 
     Parameters
@@ -60,6 +61,8 @@ def figures(problem: Problem, start: Int64, held: Int64, swaps: int) -> Figures:
         The scenario as arrays.
     start : int64[J]
         Start step of each job, -1 where it has no place.
+    size : int64[J]
+        GPUs of each job.
     held : int64[R, T]
         GPUs that each app holds in each step.
     swaps : int
@@ -75,11 +78,18 @@ def figures(problem: Problem, start: Int64, held: Int64, swaps: int) -> Figures:
     hours = scenario.horizon.step_hours
     steps = problem.steps
     placed = start >= 0
-    end = np.minimum(start + problem.duration, steps)
-    gpu_steps = np.where(placed, problem.size * (end - start), 0)
-    weighted = np.where(placed, problem.size * (problem.weight_sum[end] - problem.weight_sum[start]), 0)
-    value = _dot(problem.priority_milli, weighted)
-    plain = _dot(problem.priority_milli, gpu_steps) * 10**6
+    option = problem.option(size)
+    milli = [problem.option_milli[i] for i in option.tolist()]
+    duration = problem.options[option, kernels.O_DURATION]
+    end = np.minimum(start + duration, steps)
+    gpu_steps = np.where(placed, size * (end - start), 0)
+    weighted = np.where(placed, size * (problem.weight_sum[end] - problem.weight_sum[start]), 0)
+    value = _dot(milli, weighted)
+    plain = _dot(milli, gpu_steps) * 10**6
+    late = [
+        late_hours(scenario, s, d, j)
+        for j, (s, d) in enumerate(zip(start.tolist(), duration.tolist(), strict=True))
+    ]
     served = np.minimum(held, problem.demand)
     unmet = (problem.demand - served).sum(axis=1)
     penalty = _dot(problem.cost_units, unmet)
@@ -107,10 +117,10 @@ def figures(problem: Problem, start: Int64, held: Int64, swaps: int) -> Figures:
         "shortfall_gpu_hours": int(unmet.sum()) * scenario.horizon.step_s / 3600,
         "swaps": swaps,
         "jobs_placed": n_placed,
-        "jobs_finished": int((placed & (start + problem.duration <= steps)).sum()),
+        "jobs_finished": int((placed & (start + duration <= steps)).sum()),
         "jobs_unplaced": len(jobs) - n_placed,
         "jobs_set_aside": len(problem.set_aside),
-        "jobs_late": sum(late_hours(problem, start, j) not in (None, 0.0) for j in range(len(jobs))),
+        "jobs_late": sum(hours_late not in (None, 0.0) for hours_late in late),
         "wait_p50_hours": percentile(waits, 0.5),
         "wait_p90_hours": percentile(waits, 0.9),
         "bound": bound,
@@ -124,15 +134,14 @@ def figures(problem: Problem, start: Int64, held: Int64, swaps: int) -> Figures:
     return found
 
 
-def late_hours(problem: Problem, start: Int64, j: int) -> float | None:
+def late_hours(scenario: AllocationScenario, start: int, duration: int, j: int) -> float | None:
     """Hours by which job ``j`` ends after its deadline; 0 in time, infinite unplaced, None without one."""
-    deadline = problem.scenario.batch[j].deadline_hour
+    deadline = scenario.batch[j].deadline_hour
     if deadline is None:
         return None
-    if start[j] < 0:
+    if start < 0:
         return math.inf
-    end = int(start[j] + problem.duration[j]) * problem.scenario.horizon.step_s / 3600
-    return max(0.0, end - deadline)
+    return max(0.0, (start + duration) * scenario.horizon.step_s / 3600 - deadline)
 
 
 @lru_cache(maxsize=16)
@@ -152,7 +161,7 @@ def upper_bound(scenario: AllocationScenario) -> float:
     found: Any = kernels_for(problem.work).price_bound(
         capacity,
         problem.jobs[movable],
-        np.array(problem.priority_milli, float)[movable],
+        np.array([problem.option_milli[i] for i in problem.option(problem.size).tolist()], float)[movable],
         problem.weight_sum,
         problem.demand,
         sure[:, None] * stretch,
@@ -161,17 +170,18 @@ def upper_bound(scenario: AllocationScenario) -> float:
         int(min(300, max(60, 20_000_000 // work))),
     )
     inherited = problem.running >= 0
+    chosen = [problem.option_milli[i] for i in problem.option(problem.size).tolist()]
     weighted = problem.size * problem.weight_sum[np.minimum(problem.duration, problem.steps)]
-    exact = _dot(problem.priority_milli, np.where(inherited, weighted, 0))
+    exact = _dot(chosen, np.where(inherited, weighted, 0))
     scale = scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
     # the sums of the relaxation are floating-point: give way by more than they can be off
-    stakes = float(np.dot(problem.priority_milli, (problem.size * problem.duration).astype(float))) * 10**6
+    stakes = float(np.dot(chosen, (problem.size * problem.duration).astype(float))) * 10**6
     stakes += float(np.dot(problem.cost_units, problem.demand.sum(axis=1).astype(float)))
     slack = 1e-11 * stakes * scale
     return float(found * scale + slack + _amount(exact, scenario))
 
 
-def _dot(factors: tuple[int, ...], amounts: Int64) -> int:
+def _dot(factors: Sequence[int], amounts: Int64) -> int:
     return sum(factor * amount for factor, amount in zip(factors, amounts.tolist(), strict=True))
 
 

@@ -10,9 +10,12 @@ the unit that `gpuplan.allocation.problem` chose. ``-1`` means "none".
 
 Three tables go through most functions (few arguments keep calls and compilation short):
 
-- ``jobs`` int64[J, 7], a row per batch job with the columns `SIZE` (GPUs), `DURATION` (steps),
-  `EARLIEST` and `LATEST` (first and last step at which it may start; `LATEST` -1: never), `PRIORITY`, and what the
-  plan says, `START` (step) and `FIRST` (GPU);
+- ``jobs`` int64[J, 9], a row per batch job with the columns `SIZE` (GPUs), `DURATION` (steps),
+  `EARLIEST` and `LATEST` (first and last step at which it may start; `LATEST` -1: never), `PRIORITY`, what the
+  plan says, `START` (step) and `FIRST` (GPU), and `OPTION` and `CHOICES`, the first of its rows in
+  ``options`` and their number;
+- ``options`` int64[N, 4], a row per job and size that it may run on, ascending, with `O_SIZE`, `O_DURATION`,
+  `O_PRIORITY` and `O_LATEST` (-1: never fits), which take the place of `SIZE` ... `LATEST` in ``jobs``;
 - ``apps`` int64[R, 7], a row per real-time app with `CAP`, `MINIMUM`, `MAXIMUM`, `LEFT` (what
   remains of the swap budget), `KNOWN` (1 where the GPUs held before step 0 are known), `N_HELD`
   (their number, -1 unknown) and `COST` (of a GPU-step of unmet demand);
@@ -41,7 +44,8 @@ ALL = u64(0xFFFFFFFFFFFFFFFF)
 i64 = np.int64
 
 # columns of ``jobs`` and ``apps``
-SIZE, DURATION, EARLIEST, LATEST, PRIORITY, START, FIRST = range(7)
+SIZE, DURATION, EARLIEST, LATEST, PRIORITY, START, FIRST, OPTION, CHOICES = range(9)
+O_SIZE, O_DURATION, O_PRIORITY, O_LATEST = range(4)
 CAP, MINIMUM, MAXIMUM, LEFT, KNOWN, N_HELD, COST = range(7)
 
 # rows of an app's ledger: GPUs held in a step, acquired and let go between it and the one before
@@ -1009,7 +1013,7 @@ def allocate(
         Starts never decrease along a program and a job without a place ends it.
     base : uint64[T, W]
         GPUs that are available and free of inherited work (and of reservations).
-    jobs : int64[J, 7]
+    jobs : int64[J, 9]
         `START` and `FIRST` are those of inherited work, else -1.
     allowed : uint64[C, W]
         First GPUs of blocks of ``2**c`` GPUs.
@@ -1023,7 +1027,7 @@ def allocate(
 
     Returns
     -------
-    jobs : int64[J, 7]
+    jobs : int64[J, 9]
         With `START` and `FIRST` of the best plan.
     hold : uint64[R, T + 1, W]
     worth : int
@@ -1169,7 +1173,7 @@ def price_bound(
     ----------
     capacity : int64[T]
         GPUs that jobs not yet running and apps may share.
-    jobs : int64[N, 7]
+    jobs : int64[N, 9]
         Jobs that may be placed.
     priority : float64[N]
         Their priorities.

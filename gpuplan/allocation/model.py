@@ -101,6 +101,10 @@ class BatchJob:
     """A batch-like job: a block of `gpus` (a power of two) for `hours`, without a break.
 
     `running_on` is the first GPU of a block that already runs at step 0, with `hours` left.
+
+    Where `max_gpus` is given, the size is the policy's decision: any power of two from `gpus` to
+    `max_gpus`, kept from start to end. `hours` is the duration on `gpus` GPUs; on ``n`` it is
+    ``hours x (gpus / n) ** scaling`` (1: perfect scaling, the same GPU-hours at every size).
     """
 
     name: str
@@ -111,6 +115,25 @@ class BatchJob:
     earliest_hour: float = 0.0
     running_on: int | None = None
     deadline_hour: float | None = None
+    max_gpus: int | None = None
+    scaling: float = 1.0
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """GPUs that the job may run on, ascending: one number, or every power of two of its range."""
+        most = self.gpus if self.max_gpus is None else self.max_gpus
+        return tuple(self.gpus << k for k in range((most // self.gpus).bit_length()))
+
+    @property
+    def gpu_hours(self) -> float:
+        """The work of the job: GPU-hours on its smallest size."""
+        return self.gpus * self.hours
+
+    def hours_on(self, gpus: int) -> float:
+        """Duration on so many GPUs, in hours."""
+        if self.scaling == 1:
+            return self.gpus * self.hours / gpus
+        return float(self.hours * (self.gpus / gpus) ** self.scaling)
 
 
 @dataclass(frozen=True, slots=True)

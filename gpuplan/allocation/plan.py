@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from gpuplan.allocation import figures as counting
 from gpuplan.allocation.figures import UNITS, Figures
-from gpuplan.allocation.kernels import KNOWN
+from gpuplan.allocation.kernels import KNOWN, O_DURATION
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.policies import ALL, Assignment, Policy
+from gpuplan.allocation.policies import ALL, Assignment, Effort, Policy
 from gpuplan.allocation.problem import Int64, Problem, compile_problem
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
 
@@ -40,8 +40,12 @@ class Plan:
         First step, and the step after the last one inside the horizon; -1 without a place.
     first_gpu : int64[J]
         Lowest GPU of the block, -1 without a place.
+    size, duration : int64[J]
+        GPUs and whole steps of each job: the policy's choice where the scenario gives a range.
     set_aside : dict
         Jobs that can never fit, with the reason.
+    proof : Proof or None
+        What was proven about the plan, where the policy proves something.
     seconds : float
         Wall-clock time of the policy (not part of the fingerprint).
     """
@@ -52,9 +56,11 @@ class Plan:
         self.reservation = policy.reservation
         self.start = _frozen(assignment.start)
         self.first_gpu = _frozen(assignment.first_gpu)
-        self.end = _frozen(
-            np.where(self.start >= 0, np.minimum(self.start + problem.duration, problem.steps), -1)
-        )
+        self.size = _frozen(assignment.size)
+        self.duration = _frozen(problem.options[problem.option(self.size), O_DURATION])
+        end = np.minimum(self.start + self.duration, problem.steps)
+        self.end = _frozen(np.where(self.start >= 0, end, -1))
+        self.proof = assignment.proof
         self.set_aside = dict(problem.set_aside)
         self.seconds = seconds
         self._problem = problem
@@ -86,7 +92,7 @@ class Plan:
         gpus, steps = self._problem.gpus, self._problem.steps
         grid = np.full((gpus, steps), NOTHING, np.int32)
         grid[list(self.scenario.cluster.unavailable)] = UNAVAILABLE
-        sizes = self._problem.size.tolist()
+        sizes = self.size.tolist()
         spans = zip(self.start.tolist(), self.end.tolist(), self.first_gpu.tolist(), sizes, strict=True)
         for j, (start, end, first, size) in enumerate(spans):
             if start >= 0:
@@ -109,7 +115,7 @@ class Plan:
     @cached_property
     def figures(self) -> Figures:
         """The figures by name (units in `gpuplan.allocation.figures.UNITS`)."""
-        return counting.figures(self._problem, self.start, self.held, self.swaps)
+        return counting.figures(self._problem, self.start, self.size, self.held, self.swaps)
 
     @property
     def bound(self) -> float:
@@ -125,7 +131,7 @@ class Plan:
         """Rules that the plan breaks, a sentence each, found by code that shares nothing with the kernels."""
         from gpuplan.allocation.check import violations
 
-        return violations(self.scenario, self.start, self.first_gpu, self.grid, self.reservation)
+        return violations(self.scenario, self.start, self.first_gpu, self.grid, self.reservation, self.size)
 
     @cached_property
     def violations(self) -> int:
@@ -153,7 +159,8 @@ class Plan:
     def fingerprint(self) -> str:
         """SHA-256 of scenario, policy and plan: equal plans, equal text."""
         digest = hashlib.sha256(f"{self.scenario.fingerprint}\n{self.policy}\n".encode())
-        for array in (self.start, self.first_gpu, self._hold):
+        ranges = any(job.max_gpus is not None for job in self.scenario.batch)
+        for array in (self.start, self.first_gpu, *([self.size] if ranges else []), self._hold):
             digest.update(
                 np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
             )
@@ -187,7 +194,7 @@ class Plan:
 
     def late_hours(self, j: int) -> float | None:
         """Hours by which batch job ``j`` misses its deadline (infinite: no place; None: no deadline)."""
-        return counting.late_hours(self._problem, self.start, j)
+        return counting.late_hours(self.scenario, int(self.start[j]), int(self.duration[j]), j)
 
     def __repr__(self) -> str:
         found = self.figures
@@ -296,7 +303,7 @@ def policy_named(name: str) -> Policy:
     raise InputError("allocation", [Mistake("policy", rule, name)])
 
 
-def plan(scenario: Any, policy: str = "aware") -> Plan:
+def plan(scenario: Any, policy: str = "aware", **effort: Any) -> Plan:
     """Plan a scenario under a policy.
 
     Parameters
@@ -305,6 +312,9 @@ def plan(scenario: Any, policy: str = "aware") -> Plan:
         An `AllocationScenario`, or the mapping of a scenario file.
     policy
         One of `gpuplan.POLICIES`.
+    **effort
+        ``budget_ms``, ``iterations``, ``seed``, ``time_limit_s``, ``report``: see
+        `gpuplan.allocation.policies.Effort`; policies without a use for one ignore it.
 
     Raises
     ------
@@ -314,12 +324,12 @@ def plan(scenario: Any, policy: str = "aware") -> Plan:
     chosen = policy_named(policy)
     problem = compile_problem(_scenario(scenario))
     began = time.perf_counter()
-    assignment = chosen.run(problem)
+    assignment = chosen.run(problem, Effort(**effort))
     return Plan(problem, chosen, assignment, time.perf_counter() - began)
 
 
-def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware")) -> Comparison:
-    """Plan a scenario under several policies.
+def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware"), **effort: Any) -> Comparison:
+    """Plan a scenario under several policies; ``effort`` as in `plan`.
 
     Raises
     ------
@@ -332,7 +342,7 @@ def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware")) -> Compa
     for name in names:
         policy_named(name)
     ready = _scenario(scenario)
-    return Comparison({name: plan(ready, name) for name in names})
+    return Comparison({name: plan(ready, name, **effort) for name in names})
 
 
 def warm_up() -> None:

@@ -2,13 +2,23 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.allocation.kernels import DURATION, EARLIEST, FIRST, SIZE
+from gpuplan.allocation.kernels import (
+    DURATION,
+    EARLIEST,
+    FIRST,
+    O_DURATION,
+    O_LATEST,
+    O_PRIORITY,
+    O_SIZE,
+    SIZE,
+)
 from gpuplan.allocation.model import AllocationScenario, BatchJob
 
 Int64 = npt.NDArray[np.int64]
@@ -27,9 +37,18 @@ _KERNEL_LIMIT = 1 << 62
 class Problem:
     """The arrays of an allocation scenario (shapes as in `gpuplan.allocation.kernels`).
 
+    `options` has a row for every size that a job may run on (one for most), ascending, with the columns
+    `O_SIZE`, `O_DURATION`, `O_PRIORITY` and `O_LATEST`, which mean what `SIZE` ... `LATEST` mean in `jobs`
+    (`O_LATEST` -1: this size never fits); the rows of job ``j`` are ``first_option[j] .. first_option[j + 1] - 1``.
+    `jobs` itself has the smallest size that fits.
+
+    A job whose size is a decision earns for its work, not for the GPUs it holds: on ``n`` GPUs for ``d``
+    steps each GPU-step earns ``priority x work / (n x d)``, rounded once to three decimals
+    (`option_milli`), so that neither bad scaling nor rounding up to whole steps makes a size worth more.
+
     The columns `PRIORITY` of `jobs` and `COST` of `apps` share one unit, divided by whatever they have
     in common (and rounded where the largest possible objective would not fit 64 bits): good for
-    comparing plans, while figures are counted from `priority_milli`, `weight_sum` and `cost_units`, which are exact.
+    comparing plans, while figures are counted from `option_milli`, `weight_sum` and `cost_units`, which are exact.
     """
 
     scenario: AllocationScenario
@@ -43,7 +62,9 @@ class Problem:
     demand: Int64
     apps: Int64
     held: Words
-    priority_milli: tuple[int, ...]
+    options: Int64
+    first_option: Int64
+    option_milli: tuple[int, ...]
     cost_units: tuple[int, ...]
     set_aside: dict[str, str]
     movable: Int64
@@ -72,6 +93,13 @@ class Problem:
     def earliest(self) -> Int64:
         """First step at which each job may start, int64[J]."""
         return self.jobs[:, EARLIEST]
+
+    def option(self, size: Int64) -> Int64:
+        """The row of `options` of each job on ``size`` [J] GPUs (one of its sizes), int64[J]."""
+        level = np.bitwise_count(size - 1).astype(np.int64)
+        smallest = np.bitwise_count(self.options[self.first_option[:-1], O_SIZE] - 1).astype(np.int64)
+        rows: Int64 = self.first_option[:-1] + level - smallest
+        return rows
 
     @property
     def running(self) -> Int64:
@@ -110,34 +138,51 @@ def compile_problem(scenario: AllocationScenario) -> Problem:
     jobs, apps = scenario.batch, scenario.realtime
     available = span_words(0, cluster.gpus, n_words) & ~to_words(cluster.unavailable, n_words)
     allowed = _allowed(scenario, n_words)
-    size = np.array([job.gpus for job in jobs], np.int64)
-    duration = np.array([scenario.steps_of(job.hours) for job in jobs], np.int64)
     earliest = np.array([scenario.steps_of(job.earliest_hour) for job in jobs], np.int64)
     running = np.array([-1 if job.running_on is None else job.running_on for job in jobs], np.int64)
-    base = np.repeat(available[None, :], steps, axis=0)
-    for j in np.flatnonzero(running >= 0):
-        base[: duration[j]] &= ~span_words(running[j], size[j], n_words)
     weight = weights(steps, horizon.step_hours, scenario.objective.half_life_hours)
     weight_sum = np.array([0, *weight], np.int64).cumsum()
     demand = np.array([app.demand for app in apps], np.int64).reshape(len(apps), steps)
-    priority_milli = tuple(round(job.priority * 1000) for job in jobs)
     penalty_micro = round(scenario.objective.shortfall_penalty * 10**6)
     cost_units = tuple(round(app.priority * 1000) * penalty_micro for app in apps)
-    capacity = cluster.gpus * int(weight_sum[-1])
-    largest = max(priority_milli, default=0) * capacity
-    largest += sum(cost * int(row.sum()) for cost, row in zip(cost_units, demand, strict=True))
-    priority, cost = _kernel_units(priority_milli, cost_units, largest)
     fits = _Fits(scenario, available, allowed)
-    set_aside = {}
-    for job, n_steps, first in zip(jobs, duration.tolist(), earliest.tolist(), strict=True):
-        reason = fits.reason(job, n_steps, first)
-        if reason is not None:
-            set_aside[job.name] = reason
+    sizes, option_milli, set_aside, first_option, chosen = [], [], {}, [0], []
+    for job in jobs:
+        reasons = []
+        for gpus in job.sizes:
+            n_steps = scenario.steps_of(job.hours_on(gpus))
+            reasons.append(fits.reason(job, gpus, n_steps))
+            latest = -1 if reasons[-1] else steps - (n_steps if scenario.rules.must_finish else 1)
+            sizes.append((gpus, n_steps, 0, latest))
+            option_milli.append(_milli_per_gpu_step(job, gpus, n_steps, horizon.step_s))
+        chosen.append(first_option[-1] + (reasons.index(None) if None in reasons else 0))
+        first_option.append(len(sizes))
+        if None not in reasons:
+            set_aside[job.name] = str(reasons[0])
+    capacity = cluster.gpus * int(weight_sum[-1])
+    largest = max(option_milli, default=0) * capacity
+    largest += sum(cost * int(row.sum()) for cost, row in zip(cost_units, demand, strict=True))
+    priority, cost = _kernel_units(tuple(option_milli), cost_units, largest)
+    options = np.array(sizes, np.int64).reshape(-1, 4)
+    options[:, O_PRIORITY] = priority
     movable = [j for j, job in enumerate(jobs) if job.running_on is None and job.name not in set_aside]
-    latest = steps - (duration if scenario.rules.must_finish else np.ones_like(duration))
-    latest[np.array([job.name in set_aside for job in jobs], np.bool_)] = -1
+    base = np.repeat(available[None, :], steps, axis=0)
+    table = options[chosen]
+    for j in np.flatnonzero(running >= 0):
+        base[: table[j, O_DURATION]] &= ~span_words(running[j], table[j, O_SIZE], n_words)
     start = np.where(running >= 0, 0, -1)
-    columns = (size, duration, earliest, latest, priority, start, running)
+    offsets = np.array(first_option, np.int64)
+    columns = (
+        table[:, O_SIZE],
+        table[:, O_DURATION],
+        earliest,
+        table[:, O_LATEST],
+        table[:, O_PRIORITY],
+        start,
+        running,
+        offsets[:-1],
+        np.diff(offsets),
+    )
     return Problem(
         scenario=scenario,
         gpus=cluster.gpus,
@@ -150,11 +195,22 @@ def compile_problem(scenario: AllocationScenario) -> Problem:
         demand=demand,
         apps=_app_table(scenario, cost),
         held=np.array([to_words(app.held or (), n_words) for app in apps], np.uint64).reshape(-1, n_words),
-        priority_milli=priority_milli,
+        options=options,
+        first_option=offsets,
+        option_milli=tuple(option_milli),
         cost_units=cost_units,
         set_aside=set_aside,
         movable=np.array(movable, np.int64),
     )
+
+
+def _milli_per_gpu_step(job: BatchJob, gpus: int, n_steps: int, step_s: int) -> int:
+    """What a GPU-step earns at weight 1, in thousandths of a priority-weighted GPU-step."""
+    milli = round(job.priority * 1000)
+    if job.max_gpus is None:
+        return milli
+    work = Fraction(job.gpu_hours) * 3600 / step_s
+    return max(1, round(milli * work / (gpus * n_steps)))
 
 
 def _app_table(scenario: AllocationScenario, cost: Int64) -> Int64:
@@ -213,19 +269,20 @@ class _Fits:
         self.available_below = np.concatenate([[0], bits.cumsum()])
         self.blocks: dict[int, bool] = {}
 
-    def reason(self, job: BatchJob, n_steps: int, first: int) -> str | None:
+    def reason(self, job: BatchJob, gpus: int, n_steps: int) -> str | None:
         scenario = self.scenario
+        first = scenario.steps_of(job.earliest_hour)
         cluster, horizon = scenario.cluster, scenario.horizon
         if job.running_on is not None:
             return None
-        if job.gpus > cluster.gpus:
-            return f"{job.gpus} GPUs wanted, {cluster.gpus} exist"
+        if gpus > cluster.gpus:
+            return f"{gpus} GPUs wanted, {cluster.gpus} exist"
         node = cluster.node_size
-        if scenario.rules.within_node and job.gpus > node and job.gpus % node:
-            return f"{job.gpus} GPUs wanted as whole nodes, but a node has {node}"
-        if not self.has_block(job.gpus):
+        if scenario.rules.within_node and gpus > node and gpus % node:
+            return f"{gpus} GPUs wanted as whole nodes, but a node has {node}"
+        if not self.has_block(gpus):
             rule = " under the node rule" if scenario.rules.within_node else ""
-            return f"{job.gpus} contiguous GPUs wanted, no such block is free of unavailable GPUs{rule}"
+            return f"{gpus} contiguous GPUs wanted, no such block is free of unavailable GPUs{rule}"
         if first >= horizon.steps:
             return f"may start from hour {job.earliest_hour:g}, the horizon ends at hour {self.hours(horizon.steps)}"
         if scenario.rules.must_finish and first + n_steps > horizon.steps:

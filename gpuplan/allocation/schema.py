@@ -124,9 +124,14 @@ def fingerprint(scenario: AllocationScenario) -> str:
     """SHA-256 (hexadecimal) of the scenario's canonical form: equal scenarios, equal text.
 
     The form is JSON with sorted keys over every field, defaults and written-out demand included,
-    whole numbers without a decimal point.
+    whole numbers without a decimal point. What belongs to ranges of GPUs stands only where a job has one:
+    older scenarios keep their fingerprint.
     """
-    text = json.dumps(_canonical(asdict(scenario)), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    fields = asdict(scenario)
+    for job in fields["batch"]:
+        if job["max_gpus"] is None:
+            del job["max_gpus"], job["scaling"]
+    text = json.dumps(_canonical(fields), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -51,7 +51,7 @@ def bars_of(plan: "Plan") -> Bars:
     hours = scenario.horizon.step_s / 3600
     n_jobs = len(scenario.batch)
     placed = np.flatnonzero(plan.start >= 0)
-    sizes = np.fromiter((job.gpus for job in scenario.batch), dtype=np.int64, count=n_jobs)
+    sizes = plan.size
     kinds = np.fromiter((_KINDS.index(job.kind) for job in scenario.batch), dtype=np.int64, count=n_jobs)
     low, high, start, end, code = _realtime_rectangles(plan)
     out_low, out_high = _stretches(scenario.cluster.unavailable)

@@ -1,7 +1,7 @@
 """The allocation policies: one file each, and one line each in `ALL`."""
 
 from gpuplan.allocation.policies import aware, curve_fifo, curve_priority, fifo, fifo_strict, peak_priority
-from gpuplan.allocation.policies.base import Assignment, Policy
+from gpuplan.allocation.policies.base import Assignment, Effort, Policy, Progress, Proof
 
 #: All policies, in the order of tables and legends.
 ALL: tuple[Policy, ...] = (
@@ -16,4 +16,4 @@ ALL: tuple[Policy, ...] = (
 #: Their names.
 POLICIES: tuple[str, ...] = tuple(policy.name for policy in ALL)
 
-__all__ = ["ALL", "POLICIES", "Assignment", "Policy"]
+__all__ = ["ALL", "POLICIES", "Assignment", "Effort", "Policy", "Progress", "Proof"]

@@ -3,7 +3,15 @@
 import numpy as np
 
 from gpuplan.allocation.kernels import ANY_ROOM, CAP, COST, CURVE, LEFT, LOWEST, MAXIMUM, PRIORITY, ROOM, SNUG
-from gpuplan.allocation.policies.base import Assignment, Policy, allocate, app_step, by_priority, curves_then
+from gpuplan.allocation.policies.base import (
+    Assignment,
+    Effort,
+    Policy,
+    allocate,
+    app_step,
+    by_priority,
+    curves_then,
+)
 from gpuplan.allocation.problem import Int64, Problem
 
 #: Plans that a run builds at most to let jobs outbid served demand.
@@ -17,7 +25,7 @@ PROMOTIONS = 2
 ORDERS = ((0.5, 0.25, True), (0.5, 0.25, False))
 
 
-def run(problem: Problem) -> Assignment:
+def run(problem: Problem, _: Effort) -> Assignment:
     """Build a plan per order, keep the best, improve it, then let blocks outbid traffic where that gains.
 
     The plans of ``curve-fifo`` and ``curve-priority`` are among those compared: never worse than they.

@@ -13,13 +13,74 @@ from gpuplan.allocation.problem import Int64, Problem, Words
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an improving policy has come: seconds since its start, best objective, bound (if known).
+
+    Objective and bound in priority-weighted GPU-hours.
+    """
+
+    seconds: float
+    objective: float
+    bound: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much the improving policies may do; the one-pass policies ignore it.
+
+    Parameters
+    ----------
+    budget_ms
+        Wall-clock time of `search`; used where `iterations` is not given.
+    iterations
+        Moves of `search`: the same plan again for the same seed.
+    seed
+        Of `search` and `exact`.
+    time_limit_s
+        Wall-clock time of `exact`.
+    report
+        Called with the `Progress` of `exact` whenever there is news; it may raise `KeyboardInterrupt` to stop.
+    """
+
+    budget_ms: float = 2.0
+    iterations: int | None = None
+    seed: int | np.random.Generator = 0
+    time_limit_s: float = 30.0
+    report: Callable[[Progress], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What was proven about a plan.
+
+    Attributes
+    ----------
+    bound
+        No legal plan has a larger objective (priority-weighted GPU-hours); None: nothing is known.
+    status
+        ``optimal``, ``bounded`` (a bound, and a gap to it) or ``none``.
+    sentence
+        The same for people.
+    history
+        Objective and bound over time.
+    """
+
+    bound: float | None
+    status: str
+    sentence: str
+    history: tuple[Progress, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Assignment:
-    """A policy's answer: start step and first GPU of each job, GPUs of each app as bits.
+    """A policy's answer: start step, first GPU and size of each job, GPUs of each app as bits.
 
     Attributes
     ----------
     start, first_gpu : int64[J]
         -1 for jobs without a place.
+    size : int64[J]
+        GPUs of each job, one of its sizes (also where it has no place).
     hold : uint64[R, T, W]
         Bit ``g % 64`` of word ``g // 64``: the app holds GPU ``g`` in that step.
     worth
@@ -28,8 +89,10 @@ class Assignment:
 
     start: Int64
     first_gpu: Int64
+    size: Int64
     hold: Words
     worth: int = 0
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +106,14 @@ class Policy:
     about
         One sentence: exactly what the policy does.
     run
-        The policy as a function of the problem.
+        The policy as a function of the problem and of the effort allowed.
     reservation
         Apps hold a reservation for the whole horizon, to which the swap cap does not apply.
     """
 
     name: str
     about: str
-    run: Callable[[Problem], Assignment]
+    run: Callable[[Problem, Effort], Assignment]
     reservation: bool = False
 
 
@@ -66,7 +129,8 @@ def with_reservation(problem: Problem, order: Int64, *, strict: bool = False) ->
     taken = np.bitwise_or.reduce(reserved, axis=0, initial=np.uint64(0))
     program = [kernels.LOWEST, *order.tolist()]
     jobs = allocate(problem, [program], strict=strict, base=problem.base & ~taken, with_apps=False)
-    return Assignment(jobs.start, jobs.first_gpu, np.repeat(reserved[:, None, :], problem.steps, axis=1))
+    hold = np.repeat(reserved[:, None, :], problem.steps, axis=1)
+    return Assignment(jobs.start, jobs.first_gpu, jobs.size, hold)
 
 
 def with_curves(problem: Problem, order: Int64) -> Assignment:
@@ -142,4 +206,5 @@ def allocate(
         problem.held[:n_apps],
     )
     jobs, hold, worth = found
-    return Assignment(jobs[:, kernels.START].copy(), jobs[:, kernels.FIRST].copy(), hold[:, 1:], int(worth))
+    start, first, size = (jobs[:, column].copy() for column in (kernels.START, kernels.FIRST, kernels.SIZE))
+    return Assignment(start, first, size, hold[:, 1:], int(worth))

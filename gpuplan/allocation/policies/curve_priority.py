@@ -1,10 +1,10 @@
 """Highest priority first around apps that follow their demand curve."""
 
-from gpuplan.allocation.policies.base import Assignment, Policy, by_priority, with_curves
+from gpuplan.allocation.policies.base import Assignment, Effort, Policy, by_priority, with_curves
 from gpuplan.allocation.problem import Problem
 
 
-def run(problem: Problem) -> Assignment:
+def run(problem: Problem, _: Effort) -> Assignment:
     """Lay the apps on their curves; each job by priority at the earliest step at which it fits."""
     return with_curves(problem, by_priority(problem))
 

@@ -1,10 +1,10 @@
 """Highest priority first, with every app's peak reserved all day."""
 
-from gpuplan.allocation.policies.base import Assignment, Policy, by_priority, with_reservation
+from gpuplan.allocation.policies.base import Assignment, Effort, Policy, by_priority, with_reservation
 from gpuplan.allocation.problem import Problem
 
 
-def run(problem: Problem) -> Assignment:
+def run(problem: Problem, _: Effort) -> Assignment:
     """Reserve peaks; each job by priority at the earliest step at which it fits."""
     return with_reservation(problem, by_priority(problem))
 
