@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from gpuplan import jit
-from gpuplan.allocation import kernels
+from gpuplan.allocation import bound_kernels, kernels, search_kernels
 
 #: Jobs and apps x steps x words of GPUs up to which plain Python plans within a second or two.
 SMALL = 5_000
@@ -25,38 +25,43 @@ SMALL = 5_000
 #: A compilation that another process began this long ago (seconds) is taken for dead.
 STALE_S = 300.0
 
+#: Everything that is compiled, each module for itself.
+MODULES = (kernels, bound_kernels, search_kernels)
+
 _lock = threading.Lock()
 _ready = False
-_plain: ModuleType | None = None
+_plain: dict[str, ModuleType] = {}
 _compiler: subprocess.Popen[bytes] | None = None
 
 
-def kernels_for(work: int) -> ModuleType:
+def kernels_for(work: int, module: ModuleType = kernels) -> ModuleType:
     """The module whose kernels to call for so much work.
 
     Parameters
     ----------
     work
         Jobs and apps x steps x words of GPUs.
+    module
+        One of `MODULES`.
 
     Returns
     -------
     module
-        `gpuplan.allocation.kernels` where they are compiled, or where compiling them pays (larger
+        ``module`` where its kernels are compiled, or where compiling them pays (larger
         work); else a plain copy of it: while another process compiles, and for good where nothing
         that is compiled could be kept.
     """
     global _ready
     if _ready:
-        return kernels
+        return module
     with _lock:
         if work > SMALL:
-            return kernels
+            return module
         mark = _mark()
         if mark is None or (not mark.exists() and _compiling(mark)):
-            return _plain_kernels()
+            return _plain_kernels(module)
         _ready = True
-        return kernels
+        return module
 
 
 def compiled() -> bool:
@@ -87,11 +92,10 @@ def note_compiled() -> None:
             return
 
 
-def _plain_kernels() -> ModuleType:
-    global _plain
-    if _plain is None:
-        _plain = jit.plain_copy(kernels)
-    return _plain
+def _plain_kernels(module: ModuleType = kernels) -> ModuleType:
+    if module.__name__ not in _plain:
+        _plain[module.__name__] = jit.plain_copy(module)
+    return _plain[module.__name__]
 
 
 def _mark() -> Path | None:
@@ -101,14 +105,13 @@ def _mark() -> Path | None:
         return None
     import numba
 
-    source = Path(kernels.__file__).stat()
+    sources = [Path(str(module.__file__)).stat() for module in MODULES]
     stamp = (
         numba.__version__,
         sys.version,
         platform.machine(),
         platform.node(),
-        source.st_mtime_ns,
-        source.st_size,
+        *((source.st_mtime_ns, source.st_size) for source in sources),
     )
     name = hashlib.sha256(repr(stamp).encode()).hexdigest()[:16]
     return folder / f"gpuplan-{name}.compiled"

@@ -6,16 +6,13 @@ as exact integers and divided once.
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from gpuplan.allocation import kernels
-from gpuplan.allocation.engine import kernels_for
+from gpuplan.allocation.bound import upper_bound
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.policies.base import reservations
-from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem, compile_problem
+from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem
 
 Figures = dict[str, float | int | None]
 
@@ -142,43 +139,6 @@ def late_hours(scenario: AllocationScenario, start: int, duration: int, j: int) 
     if start < 0:
         return math.inf
     return max(0.0, (start + duration) * scenario.horizon.step_s / 3600 - deadline)
-
-
-@lru_cache(maxsize=16)
-def upper_bound(scenario: AllocationScenario) -> float:
-    """No legal plan (reservations included) of the scenario has a larger objective than this.
-
-    Priority-weighted GPU-hours; see `gpuplan.allocation.kernels.price_bound`.
-    """
-    problem = compile_problem(scenario)
-    movable = problem.movable
-    # a reservation may stay below a minimum where GPUs are too few: the bound must hold for it too
-    reserved = np.bitwise_count(reservations(problem)).sum(axis=1, dtype=np.int64)
-    sure = np.minimum(problem.apps[:, kernels.MINIMUM], reserved)
-    stretch = np.ones((1, problem.steps), np.int64)
-    capacity = np.bitwise_count(problem.base).sum(axis=1).astype(np.int64)
-    work = max(1, (movable.size + len(problem.apps)) * problem.steps)
-    found: Any = kernels_for(problem.work).price_bound(
-        capacity,
-        problem.jobs[movable],
-        np.array([problem.option_milli[i] for i in problem.option(problem.size).tolist()], float)[movable],
-        problem.weight_sum,
-        problem.demand,
-        sure[:, None] * stretch,
-        problem.apps[:, kernels.MAXIMUM, None] * stretch,
-        np.array(problem.cost_units, float),
-        int(min(300, max(60, 20_000_000 // work))),
-    )
-    inherited = problem.running >= 0
-    chosen = [problem.option_milli[i] for i in problem.option(problem.size).tolist()]
-    weighted = problem.size * problem.weight_sum[np.minimum(problem.duration, problem.steps)]
-    exact = _dot(chosen, np.where(inherited, weighted, 0))
-    scale = scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
-    # the sums of the relaxation are floating-point: give way by more than they can be off
-    stakes = float(np.dot(chosen, (problem.size * problem.duration).astype(float))) * 10**6
-    stakes += float(np.dot(problem.cost_units, problem.demand.sum(axis=1).astype(float)))
-    slack = 1e-11 * stakes * scale
-    return float(found * scale + slack + _amount(exact, scenario))
 
 
 def _dot(factors: Sequence[int], amounts: Int64) -> int:

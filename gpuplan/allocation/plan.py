@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.allocation import figures as counting
+from gpuplan.allocation.bound import upper_bound
 from gpuplan.allocation.figures import UNITS, Figures
 from gpuplan.allocation.kernels import KNOWN, O_DURATION
 from gpuplan.allocation.model import AllocationScenario
@@ -120,7 +121,7 @@ class Plan:
     @property
     def bound(self) -> float:
         """No legal plan has a larger objective (priority-weighted GPU-hours)."""
-        return counting.upper_bound(self.scenario)
+        return upper_bound(self.scenario)
 
     @property
     def gap(self) -> float:

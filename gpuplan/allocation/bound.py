@@ -1,0 +1,148 @@
+"""The bound that stands beside every plan: how good any plan of a scenario can be at most."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from gpuplan.allocation import bound_kernels, kernels
+from gpuplan.allocation.engine import kernels_for
+from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.policies.base import reservations
+from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem, compile_problem
+
+#: A class of blocks gets a price of its own where at most so many of them fit: with more, rounding
+#: down to whole blocks hardly counts.
+FEW_BLOCKS = 16
+
+#: Subgradient steps with one price per step, then with a price per class of block.
+ROUNDS = (100, 250)
+
+#: Jobs and apps x steps x rounds that may be spent.
+MOST_WORK = 30_000_000
+
+
+@lru_cache(maxsize=64)
+def upper_bound(scenario: AllocationScenario) -> float:
+    """No legal plan (reservations included) of the scenario has a larger objective than this.
+
+    Priority-weighted GPU-hours; see `gpuplan.allocation.bound_kernels.price_bound`. Prices are sought twice,
+    without and with classes of blocks: the second bound is lower, where its prices are found in time.
+    """
+    problem = compile_problem(scenario)
+    milli = np.array(problem.option_milli, float)
+    sizes, rows, first = _sizes(problem)
+    unmet, least = _unmet(problem)
+    free = np.bitwise_count(problem.base).sum(axis=1).astype(np.int64)
+    classes, blocks = _classes(problem, free, int(sizes[:, bound_kernels.S_GPUS].max(initial=1)))
+    ceiling = max(milli.max(initial=0.0) * 1e6, max(problem.cost_units, default=0)) * problem.steps
+    allowed = MOST_WORK // max(1, (len(sizes) + len(problem.apps)) * problem.steps)
+    found: list[float] = []
+    for rounds, n_classes in zip(ROUNDS, (1, classes.size), strict=True):
+        if n_classes == 1 and found:
+            break
+        kinds = np.searchsorted(classes[:n_classes], sizes[:, bound_kernels.S_GPUS], side="right") - 1
+        sizes[:, bound_kernels.S_CLASS] = kinds
+        bound: Any = kernels_for(problem.work, bound_kernels).price_bound(
+            sizes,
+            milli[rows],
+            first,
+            problem.weight_sum,
+            classes[:n_classes],
+            free,
+            blocks[:n_classes],
+            unmet,
+            least,
+            float(ceiling),
+            int(max(40, min(rounds if classes.size > 1 else sum(ROUNDS), allowed))),
+        )
+        found.append(float(bound))
+    scale = scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
+    # the sums of the relaxation are floating-point: give way by more than they can be off
+    stakes = float(np.abs(milli[rows] * sizes[:, 0] * sizes[:, 1]).sum()) * 1e6
+    stakes += sum(cost * int(row.sum()) for cost, row in zip(problem.cost_units, problem.demand, strict=True))
+    return float(min(found) * scale + 1e-11 * stakes * scale + _inherited(problem) * scale)
+
+
+def _inherited(problem: Problem) -> int:
+    """What work that runs already earns."""
+    running = np.flatnonzero(problem.running >= 0)
+    ends = np.minimum(problem.duration[running], problem.steps)
+    weighted = problem.size[running] * problem.weight_sum[ends]
+    milli = (problem.option_milli[problem.first_option[j]] for j in running.tolist())
+    return sum(factor * amount for factor, amount in zip(milli, weighted.tolist(), strict=True))
+
+
+def _sizes(problem: Problem) -> tuple[Int64, Int64, Int64]:
+    """The sizes that jobs may take, as the kernel wants them; their rows in `options`; rows of each job."""
+    jobs = problem.movable
+    counts = problem.first_option[jobs + 1] - problem.first_option[jobs]
+    job = np.repeat(jobs, counts)
+    rows = np.concatenate(
+        [np.zeros(0, np.int64)]
+        + [np.arange(problem.first_option[j], problem.first_option[j + 1]) for j in jobs.tolist()]
+    ).astype(np.int64)
+    options = problem.options[rows]
+    table = np.stack(
+        (
+            options[:, kernels.O_SIZE],
+            options[:, kernels.O_DURATION],
+            problem.earliest[job],
+            options[:, kernels.O_LATEST],
+            np.zeros_like(job),
+        ),
+        axis=1,
+    )
+    first: Int64 = np.concatenate([[0], counts.cumsum()]).astype(np.int64)
+    return table, rows, first
+
+
+def _unmet(problem: Problem) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Int64]:
+    """What unmet demand costs with so many GPUs more than apps hold in any case, float64[T, X]; those GPUs.
+
+    GPUs go where unmet demand costs most: with fewer, no legal plan leaves less unmet.
+    """
+    steps = problem.steps
+    # a reservation may stay below a minimum where GPUs are too few: the bound must hold for it too
+    reserved = np.bitwise_count(reservations(problem)).sum(axis=1, dtype=np.int64)
+    sure = np.minimum(problem.apps[:, kernels.MINIMUM], reserved)
+    most = np.minimum(problem.demand, problem.apps[:, kernels.MAXIMUM, None])
+    useful = np.maximum(0, np.minimum(most, problem.gpus) - sure[:, None])
+    width = int(useful.sum(axis=0).max(initial=0)) + 1
+    extra = np.minimum(np.arange(width), problem.gpus)
+    unmet = np.zeros((steps, width))
+    before = np.zeros(steps, np.int64)
+    for r in sorted(range(len(problem.apps)), key=lambda r: (-problem.cost_units[r], r)):
+        given = np.clip(extra[None, :] - before[:, None], 0, useful[r][:, None])
+        left = np.maximum(0, problem.demand[r][:, None] - sure[r] - given)
+        unmet += float(problem.cost_units[r]) * left
+        before += useful[r]
+    return unmet, np.full(steps, int(sure.sum()), np.int64)
+
+
+def _classes(problem: Problem, free: Int64, largest: int) -> tuple[Int64, Int64]:
+    """Classes of blocks that get a price, and how many blocks of each fit side by side in a step, int64[Z, T]."""
+    classes, blocks = [1], [free]
+    words = [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in problem.base]
+    for c in range(1, len(problem.allowed)):
+        n = 1 << c
+        if n > largest or problem.gpus // n > FEW_BLOCKS:
+            continue
+        allowed = int.from_bytes(problem.allowed[c].astype("<u8").tobytes(), "little")
+        known = {word: _side_by_side(word, allowed, n, problem.gpus) for word in set(words)}
+        classes.append(n)
+        blocks.append(np.array([known[word] for word in words], np.int64))
+    return np.array(classes, np.int64), np.array(blocks, np.int64)
+
+
+def _side_by_side(free: int, allowed: int, n: int, gpus: int) -> int:
+    """The most blocks of ``n`` GPUs that fit into ``free`` (bits): the lowest first is never wrong."""
+    count = first = 0
+    whole = (1 << n) - 1
+    while first + n <= gpus:
+        if allowed >> first & 1 and free >> first & whole == whole:
+            count += 1
+            first += n
+        else:
+            first += 1
+    return count
