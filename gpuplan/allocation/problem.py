@@ -33,7 +33,8 @@ UNITS_PER_STEP = 10**9
 _KERNEL_LIMIT = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
+# equal only to itself: what is prepared for a problem can be kept by it
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """The arrays of an allocation scenario (shapes as in `gpuplan.allocation.kernels`).
 

@@ -580,7 +580,8 @@ def improve(
         threshold = float(state[WORTH]) - temperature * logs[below(chance, PARTS)]
         value = worth
         n_touched = 0
-        low, high = T, i64(0)
+        low: Any = T
+        high: Any = i64(0)
         slack = i64(0)
         if R > 0:
             dice = below(chance, PARTS)
@@ -1010,7 +1011,8 @@ def schedule(
             begin[t] = max(i64(0), room[t]) + slack
             usable[t] = begin[t]
         value = worth
-        low, high = i64(T), i64(0)
+        low: Any = i64(T)
+        high: Any = i64(0)
         n_removed = 0
         legal = True
         dice = below(chance, PARTS)
@@ -1086,14 +1088,15 @@ def schedule(
                 share = tuning[6] + below(chance, PARTS - tuning[6])
             for i in range(J):
                 s = jobs[i, START]
-                if s >= 0 and s < b and (s >= a or (b < T and s + jobs[i, DURATION] > a)):
-                    if below(chance, PARTS) < share:
-                        give(i, jobs, usable, classes, class_room, 1)
-                        low, high = min(low, s), max(high, min(T, s + jobs[i, DURATION]))
-                        jobs[i, START] = -1
-                        value -= earns[i]
-                        removed[i] = move
-                        n_removed += 1
+                if s < 0 or s >= b or (s < a and (b == T or s + jobs[i, DURATION] <= a)):
+                    continue
+                if below(chance, PARTS) < share:
+                    give(i, jobs, usable, classes, class_room, 1)
+                    low, high = min(low, s), max(high, min(T, s + jobs[i, DURATION]))
+                    jobs[i, START] = -1
+                    value -= earns[i]
+                    removed[i] = move
+                    n_removed += 1
             if n_removed == 0:
                 continue
         scatter = J * tuning[11 + below(chance, 2)] // PARTS
@@ -1221,3 +1224,62 @@ def place_all(
         if s >= 0:
             e = min(T, s + jobs[j, DURATION])
             put(j, s, snuggest(free, blocks, common, s, e, n, before, after, noise, chance), jobs, free, room)
+
+
+@njit
+def tidy(jobs: Ints, options: Ints, fits: Words, base: Words, weight_sum: Ints, hold: Words) -> Any:
+    """Move jobs of a finished plan to earlier free places, put in what still fits; what that gains.
+
+    Apps keep what they hold (``hold`` uint64[R, T + 1]), so the plan stays legal. ``jobs`` is overwritten.
+    """
+    T = base.size
+    free, room = base.copy(), np.full(T, 64, np.int64)
+    chance = np.ones(1, np.uint64)
+    for r in range(hold.shape[0]):
+        for t in range(T):
+            free[t] &= ~hold[r, t + 1]
+    for j in range(jobs.shape[0]):
+        if jobs[j, START] >= 0:
+            put(j, jobs[j, START], jobs[j, FIRST], jobs, free, room)
+    for t in range(T):
+        room[t] = 64
+    gain = i64(0)
+    moved = True
+    while moved:
+        moved = False
+        for j in range(jobs.shape[0]):
+            old, place = jobs[j, START], jobs[j, FIRST]
+            first, after = jobs[j, OPTION], jobs[j, OPTION] + jobs[j, CHOICES]
+            had = i64(-1)
+            if old >= 0:
+                if old == jobs[j, EARLIEST]:
+                    continue
+                had = worth_of(j, old, jobs, weight_sum)
+                drop(j, jobs, free, room)
+                while options[first, O_SIZE] != jobs[j, SIZE]:
+                    first += 1
+                after = first + 1
+            most, size, start, blocks, common = had, i64(-1), i64(-1), NOTHING, NOTHING
+            for k in range(first, after):
+                n, d = options[k, O_SIZE], options[k, O_DURATION]
+                c = i64(0)
+                while (1 << c) < n:
+                    c += 1
+                last = options[k, O_LATEST] if old < 0 else min(options[k, O_LATEST], old - 1)
+                s, found, shared = find(free, room, n, d, jobs[j, EARLIEST], last, fits[c])
+                if s >= 0:
+                    worth = options[k, O_PRIORITY] * n * (weight_sum[min(T, s + d)] - weight_sum[s])
+                    if worth > most or (worth == most and old >= 0 and size < 0):
+                        most, size, start, blocks, common = worth, k, s, found, shared
+            if size >= 0:
+                choose(jobs, j, options, size)
+                e = min(T, start + jobs[j, DURATION])
+                p = snuggest(free, blocks, common, start, e, jobs[j, SIZE], i64(0), i64(0), i64(0), chance)
+                put(j, start, p, jobs, free, room)
+                gain += most - max(i64(0), had)
+                moved = True
+            elif old >= 0:
+                put(j, old, place, jobs, free, room)
+            for t in range(T):
+                room[t] = 64
+    return gain

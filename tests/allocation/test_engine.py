@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from gpuplan.allocation import engine, figures, kernels
+from gpuplan.allocation import bound as bounds
+from gpuplan.allocation import engine, kernels
 from gpuplan.allocation.plan import plan
-from gpuplan.allocation.policies import POLICIES, base
+from gpuplan.allocation.policies import POLICIES, base, search
 from gpuplan.allocation.problem import compile_problem
 from gpuplan.loading import load
 
@@ -117,11 +118,10 @@ def test_plain_and_compiled_kernels_give_the_same_plans_and_bounds(
     scenario = load(name)
     expected = {policy: plan(scenario, policy) for policy in POLICIES}
     bound = expected["fifo"].bound
-    plain = engine._plain_kernels()
-    for module in (base, figures):
-        monkeypatch.setattr(module, "kernels_for", lambda work: plain)
+    for module in (base, bounds, search):
+        monkeypatch.setattr(module, "kernels_for", lambda work, which=kernels: engine._plain_kernels(which))
     compile_problem.cache_clear()
-    figures.upper_bound.cache_clear()
+    bounds.upper_bound.cache_clear()
     for policy in POLICIES:
         made = plan(scenario, policy)
         assert made.fingerprint == expected[policy].fingerprint

@@ -1,6 +1,14 @@
 """The allocation policies: one file each, and one line each in `ALL`."""
 
-from gpuplan.allocation.policies import aware, curve_fifo, curve_priority, fifo, fifo_strict, peak_priority
+from gpuplan.allocation.policies import (
+    aware,
+    curve_fifo,
+    curve_priority,
+    fifo,
+    fifo_strict,
+    peak_priority,
+    search,
+)
 from gpuplan.allocation.policies.base import Assignment, Effort, Policy, Progress, Proof
 
 #: All policies, in the order of tables and legends.
@@ -11,6 +19,7 @@ ALL: tuple[Policy, ...] = (
     peak_priority.POLICY,
     curve_priority.POLICY,
     aware.POLICY,
+    search.POLICY,
 )
 
 #: Their names.

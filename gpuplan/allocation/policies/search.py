@@ -1,0 +1,214 @@
+"""Anytime search: ruin and recreate from the plan of `aware`, for a budget of time or of moves."""
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from gpuplan.allocation import search_kernels
+from gpuplan.allocation.kernels import PRIORITY
+from gpuplan.allocation.policies import aware
+from gpuplan.allocation.policies.base import Assignment, Effort, Policy
+from gpuplan.allocation.problem import Int64, Problem, Words
+from gpuplan.allocation.windows import HALF, Outline, Window
+
+#: What `schedule` does how often, in parts of 1,024 (found by random search over generated days,
+#: none of them shipped): cumulative, slack of one or two GPUs of demand, of up to 16; cumulative,
+#: a job forced in, all jobs of a window of time (of at most the next part of the horizon), the jobs
+#: after a step (at least the next part of them), else a part of all jobs; unused; cumulative, a
+#: forced job may take any number, up to two GPUs of demand; disorder of the queue, small and
+#: large; large jobs first; a feasible step passed over.
+SCHEDULE = np.array([142, 163, 133, 226, 900, 960, 1023, 200, 323, 31, 43, 260, 535, 69, 9], np.int64)
+
+#: The same for `improve`: cumulative, an unplaced job forced in, unused, any job, a rectangle, a band
+#: to the end (else a few jobs); length of a rectangle, height of a band; most of a few jobs; disorder,
+#: small and large; cumulative, slack; cumulative, demand taken by a forced job; GPUs of the window;
+#: large jobs first; a step passed over; noise of places; apps change order; starts kept, their
+#: disorder, noise of places then; weight of cells that are free just before and after a block.
+PLACES = np.array(
+    [70, 0, 167, 219, 1023, 899, 883, 6, 9, 834, 142, 163, 14, 36, 0, 74, 31, 4, 61, 307, 409, 16, 4, 4],
+    np.int64,
+)
+
+#: Temperatures at the start and the end of a round, in what a job earns on average.
+SCHEDULE_HEAT = (0.2067, 0.01054)
+PLACES_HEAT = (0.02, 0.00124)
+
+#: Share of a round for the starts.
+STARTS_SHARE = 0.42
+
+#: Moves of the first round, where moves are counted; every other round has twice as many as the one before.
+ROUND = 1_000
+
+#: The first round where time is counted, in seconds.
+ROUND_S = 2e-3
+
+#: Moves in a window of a large cluster, and jobs without a place that are tried in it.
+WINDOW_MOVES = 400
+WINDOW_JOBS = 24
+
+LOGS = np.array([round(-math.log((i + 0.5) / 1024), 9) for i in range(search_kernels.PARTS)])
+
+#: Moves of a kernel call between two looks at the clock: at first, and at most that part of a stage.
+FIRST_MOVES = 32
+PART = 0.125
+
+Stage = Callable[[int, float, float], None]
+
+
+def run(problem: Problem, effort: Effort) -> Assignment:
+    """Improve the plan of ``aware`` for `Effort.iterations` moves, or else `Effort.budget_ms`.
+
+    Rounds of three stages: when jobs run (only the number of free GPUs counts), where they run at
+    those times, then both together on the grid. The best plan seen is kept: never worse than ``aware``.
+    A cluster of more than 64 GPUs is improved two runs of 32 GPUs at a time.
+    """
+    began = time.perf_counter()
+    plan = aware.run(problem, effort)
+    if not problem.movable.size:
+        return plan
+    seed = effort.seed
+    if isinstance(seed, np.random.Generator):
+        seed = int(seed.integers(1 << 63))
+    chance = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
+    if effort.iterations is not None:
+        purse: _Moves | _Time = _Moves(effort.iterations)
+    else:
+        purse = _Time(began, effort.budget_ms / 1000)
+    if problem.gpus > 2 * HALF:
+        return _in_windows(problem, plan, purse, chance)
+    return _as_a_whole(problem, plan, purse, chance)
+
+
+def iterations_for(problem: Problem) -> int:
+    """About as many moves as fit into 2 ms: for plans that must repeat exactly and come at once."""
+    per_move = 0.35 + 0.02 * problem.movable.size + 0.015 * problem.steps
+    return max(50, int(1_700 / per_move))
+
+
+class _Moves:
+    """A number of moves to spend: the same moves at every run."""
+
+    def __init__(self, moves: int) -> None:
+        self.left = moves
+        self.size = self.round = ROUND
+
+    @property
+    def empty(self) -> bool:
+        return self.left <= 0
+
+    def next_round(self, window: bool = False) -> None:
+        """Set the size of the next round: of a window, or of the whole, which doubles every time."""
+        size = WINDOW_MOVES if window else self.round
+        self.size = self.left if self.left < 1.5 * size else size  # no short round at the end
+        self.round *= 2
+
+    def spend(self, share: float, stage: Stage, heat: tuple[float, float]) -> None:
+        """Give a stage its share of the round, cooling down from the first temperature to the second."""
+        moves = min(self.left, max(1, round(self.size * share)))
+        self.left -= moves
+        stage(moves, heat[0], (heat[1] / heat[0]) ** (1 / moves))
+
+
+class _Time:
+    """Wall-clock time to spend: kernel calls so short that the budget is met."""
+
+    def __init__(self, began: float, budget: float) -> None:
+        self.end = began + budget
+        self.size = self.round = ROUND_S
+
+    @property
+    def empty(self) -> bool:
+        return time.perf_counter() >= self.end
+
+    def next_round(self, window: bool = False) -> None:
+        """Set the length of the next round: of a window, or of the whole, which doubles every time."""
+        length = ROUND_S if window else self.round
+        left = self.end - time.perf_counter()
+        self.size = left if left < 1.5 * length else length
+        self.round *= 2
+
+    def spend(self, share: float, stage: Stage, heat: tuple[float, float]) -> None:
+        """Give a stage its share of the round, cooling down from the first temperature to the second."""
+        began = time.perf_counter()
+        length = min(self.size * share, self.end - began)
+        at, moves, used = 0.0, FIRST_MOVES, 0.0
+        fall = heat[1] / heat[0]
+        while at < 1.0 and length > 0:
+            step = min(1.0 - at, used if used else PART)
+            before = time.perf_counter()
+            stage(moves, heat[0] * fall**at, fall ** (step / moves))
+            now = time.perf_counter()
+            used = (now - before) / length
+            at = (now - began) / length
+            rate = moves / (now - before)
+            # never far beyond the end, never so short that calls cost more than moves
+            moves = max(8, int(rate * length * min(PART, max(0.0, 1.0 - at))))
+
+
+def _as_a_whole(problem: Problem, plan: Assignment, purse: _Moves | _Time, chance: Words) -> Assignment:
+    window = Window(problem, plan, (0, 1), problem.movable)
+    outline = Outline(window)
+    tuning = _places(problem.gpus)
+
+    def starts(moves: int, heat: float, cooling: float) -> None:
+        outline.improve(moves, heat, cooling, SCHEDULE, LOGS, chance)
+
+    def places(moves: int, heat: float, cooling: float) -> None:
+        window.improve(moves, heat, cooling, tuning, LOGS, chance)
+
+    while not purse.empty:
+        purse.next_round()
+        outline.restart()
+        purse.spend(STARTS_SHARE, starts, SCHEDULE_HEAT)
+        outline.place(int(tuning[22]), int(tuning[23]), chance)
+        purse.spend(1 - STARTS_SHARE, places, PLACES_HEAT)
+    window.tidy()
+    return window.written_to(plan)
+
+
+def _in_windows(problem: Problem, plan: Assignment, purse: _Moves | _Time, chance: Words) -> Assignment:
+    draw = np.random.default_rng(int(chance[0]))
+    n_halves = -(-problem.gpus // HALF)
+    tuning = _places(2 * HALF)
+    while not purse.empty:
+        a, b = draw.choice(n_halves, 2, replace=False).tolist()
+        if draw.random() < 0.5:
+            b = a + 1 if a + 1 < n_halves else a - 1
+        window = Window(problem, plan, (min(a, b), max(a, b)), _some_unplaced(problem, plan, draw))
+        purse.next_round(window=True)
+
+        def places(moves: int, heat: float, cooling: float, window: Window = window) -> None:
+            window.improve(moves, heat, cooling, tuning, LOGS, chance)
+
+        if window.inside.size:
+            purse.spend(1.0, places, PLACES_HEAT)
+        window.tidy()
+        plan = window.written_to(plan)
+    return plan
+
+
+def _some_unplaced(problem: Problem, plan: Assignment, draw: np.random.Generator) -> Int64:
+    """Jobs without a place that may get one: rather those that are worth much."""
+    jobs = problem.movable[plan.start[problem.movable] < 0]
+    if jobs.size <= WINDOW_JOBS:
+        return jobs
+    worth = problem.jobs[jobs, PRIORITY].astype(float)
+    picked = draw.choice(jobs.size, WINDOW_JOBS, replace=False, p=worth / worth.sum())
+    some: Int64 = jobs[picked]
+    return some
+
+
+def _places(gpus: int) -> Int64:
+    tuning = PLACES.copy()
+    tuning[14] = gpus
+    return tuning
+
+
+POLICY = Policy(
+    "search",
+    "The plan of aware, improved for a few milliseconds: jobs are taken out and put in again, first in time, then on "
+    "the grid, apps are laid anew around them, and the best plan is kept.",
+    run,
+)
