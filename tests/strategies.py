@@ -1,5 +1,7 @@
 """Hypothesis strategies for valid scenarios, over the whole schema."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from gpuplan.allocation.model import (
@@ -106,7 +108,12 @@ objectives = st.builds(
 
 @st.composite
 def scenarios(
-    draw: st.DrawFn, max_gpus: int = 96, max_steps: int = 30, max_jobs: int = 12, max_apps: int = 3
+    draw: st.DrawFn,
+    max_gpus: int = 96,
+    max_steps: int = 30,
+    max_jobs: int = 12,
+    max_apps: int = 3,
+    ranges: bool = False,
 ) -> AllocationScenario:
     """Valid allocation scenarios over the whole schema (running work, held GPUs, minimums, budgets...)."""
     cluster = draw(clusters(max_gpus))
@@ -115,6 +122,8 @@ def scenarios(
     texts = draw(names(n_jobs + n_apps + 1))
     free = [gpu for gpu in range(cluster.gpus) if gpu not in cluster.unavailable]
     jobs = [draw(_jobs(name, cluster, free)) for name in texts[:n_jobs]]
+    if ranges:
+        jobs = [draw(_with_range(job)) for job in jobs]
     apps: list[RealtimeApp] = []
     spare = len(free)
     for name in texts[n_jobs : n_jobs + n_apps]:
@@ -156,6 +165,16 @@ def _jobs(draw: st.DrawFn, name: str, cluster: Cluster, free: list[int]) -> Batc
         running_on=running_on,
         deadline_hour=draw(st.one_of(st.none(), hours)),
     )
+
+
+@st.composite
+def _with_range(draw: st.DrawFn, job: BatchJob) -> BatchJob:
+    """The job; sometimes, where it waits, with a range of sizes."""
+    if job.running_on is not None or draw(st.integers(0, 2)):
+        return job
+    scaling = draw(st.sampled_from([1.0, 1.0, 0.9, 0.5, 0.01]) | st.integers(1, 99).map(lambda n: n / 100))
+    ranged = replace(job, max_gpus=job.gpus << draw(st.integers(0, 3)), scaling=scaling)
+    return ranged if ranged.hours_on(ranged.sizes[-1]) * 3600 >= 1 else job
 
 
 @st.composite

@@ -7,7 +7,7 @@ rule needs and the scenario does not have right yet (a wrong number of GPUs) sil
 from collections.abc import Iterator
 from typing import Any
 
-from gpuplan.allocation.model import AllocationScenario, RealtimeApp
+from gpuplan.allocation.model import AllocationScenario, BatchJob, RealtimeApp
 from gpuplan.inputs.errors import MISSING
 
 ValuePath = tuple[str | int, ...]
@@ -35,6 +35,8 @@ def conflicts(scenario: AllocationScenario, cluster: bool = True, horizon: bool 
         yield from _demand_lengths(scenario)
     for index, app in enumerate(scenario.realtime):
         yield from _app_limits(app, index)
+    for index, job in enumerate(scenario.batch):
+        yield from _range(job, index)
     if cluster:
         yield from _unavailable(scenario)
         taken = _Taken(scenario)
@@ -82,6 +84,18 @@ def _app_limits(app: RealtimeApp, index: int) -> Iterator[Conflict]:
             reach = f"{len(held)} held GPUs plus {name} {cap} make {len(held) + cap}"
             rule = f"must be within reach at step 0: {reach}"
             yield ("realtime", index, "min_gpus"), rule, app.min_gpus
+
+
+def _range(job: BatchJob, index: int) -> Iterator[Conflict]:
+    """A range of sizes is not empty, and the job lasts a second at least on the largest."""
+    if job.max_gpus is None:
+        return
+    path = ("batch", index)
+    if job.max_gpus < job.gpus:
+        yield (*path, "gpus", "max"), f"must not be less than min, {job.gpus}", job.max_gpus
+    elif job.hours_on(job.max_gpus) * 3600 < 1 - 1e-6:
+        rule = f"must be enough for at least 1 s on the largest size, {job.max_gpus} GPUs"
+        yield (*path, "gpu_hours"), rule, job.gpu_hours
 
 
 def _unavailable(scenario: AllocationScenario) -> Iterator[Conflict]:

@@ -6,13 +6,22 @@ They exist at the border only. `build` turns each into the frozen value that gpu
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from gpuplan.allocation.file_jobs import BatchFile, JobRows, RangeFile
+from gpuplan.allocation.file_parts import (
+    MOST_DEMAND,
+    MOST_GPUS,
+    MOST_HOURS,
+    MOST_STEPS,
+    GpuNumbers,
+    Level,
+    Name,
+    Priority,
+    Strict,
+)
 from gpuplan.allocation.model import (
-    BATCH_KINDS,
     AllocationScenario,
-    BatchJob,
-    BatchKind,
     DemandShape,
     Horizon,
     Objective,
@@ -35,19 +44,6 @@ from gpuplan.inputs.fields import (
     as_mapping,
     as_section,
 )
-
-MOST_GPUS, MOST_STEPS, MOST_HOURS, MOST_DEMAND = 16_384, 1_008, 1_000_000, 1_000_000
-
-Name = Annotated[str, Text(1, 10_000)]
-Priority = Annotated[float, Real(0, 1_000_000, above=0, decimals=3)]
-GpuNumbers = tuple[Annotated[int, Whole(0, MOST_GPUS - 1)], ...]
-Level = Annotated[float, Real(0, MOST_DEMAND)]
-
-
-class Strict(BaseModel):
-    """Frozen, and unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class ClusterFile(Strict):
@@ -191,44 +187,7 @@ class RealtimeFile(Strict):
         )
 
 
-class BatchFile(Strict):
-    """A batch job: a block of GPUs held without a break."""
-
-    name: Name = Field(description="Name, unique over apps and jobs.")
-    kind: Annotated[BatchKind, Choice(BATCH_KINDS)] = Field(description="What the job does.")
-    gpus: Annotated[int, Whole(1, MOST_GPUS, power_of_two=True)] = Field(
-        description="GPUs of the block, a power of two."
-    )
-    hours: Annotated[float, Hours(1, MOST_HOURS)] = Field(
-        description="Duration in hours (what is left of it, where it runs already), or text with a unit."
-    )
-    priority: Priority = Field(description="More than 0, at most three decimals; larger is more important.")
-    earliest_hour: Annotated[float, Hours(0, MOST_HOURS)] = Field(
-        default=0.0, description="Hour from the start of the horizon before which the job may not start."
-    )
-    running_on: Annotated[int | None, Whole(0, MOST_GPUS - 1, optional=True)] = Field(
-        default=None, description="First GPU of the block on which the job runs already; null: it waits."
-    )
-    deadline_hour: Annotated[float | None, Hours(0, MOST_HOURS, optional=True)] = Field(
-        default=None, description="Hour from the start by which it should end; lateness is reported only."
-    )
-
-    def build(self) -> BatchJob:
-        """The job."""
-        return BatchJob(
-            self.name,
-            self.kind,
-            self.gpus,
-            self.hours,
-            self.priority,
-            self.earliest_hour,
-            self.running_on,
-            self.deadline_hour,
-        )
-
-
 AppRows = tuple[Annotated[RealtimeFile, BeforeValidator(as_mapping)], ...]
-JobRows = tuple[Annotated[BatchFile, BeforeValidator(as_mapping)], ...]
 
 
 class ScenarioFile(Strict):
@@ -281,6 +240,7 @@ MODELS: dict[str, type[Strict]] = {
     "realtime.*": RealtimeFile,
     "realtime.*.demand": ShapeFile,
     "batch.*": BatchFile,
+    "batch.*.gpus": RangeFile,
 }
 
 _NO_DEMAND = {"base": 0, "peak": 0, "peak_hour": 0, "width_hours": 1}
@@ -300,5 +260,6 @@ NEUTRAL: dict[str, Any] = {
     "batch.*.kind": "training",
     "batch.*.gpus": 1,
     "batch.*.hours": 1,
+    "batch.*.gpu_hours": 1,
     "batch.*.priority": 1,
 }

@@ -11,10 +11,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from gpuplan.allocation.consistency import Conflict, conflicts
+from gpuplan.allocation.file_jobs import RangedBatchFile, has_range
 from gpuplan.allocation.file_models import (
     MODELS,
     NEUTRAL,
-    BatchFile,
     ClusterFile,
     ObjectiveFile,
     RealtimeFile,
@@ -22,14 +22,16 @@ from gpuplan.allocation.file_models import (
     ScenarioFile,
     ShapeFile,
 )
-from gpuplan.allocation.model import AllocationScenario, RealtimeApp
+from gpuplan.allocation.file_parts import MOST_GPUS
+from gpuplan.allocation.model import AllocationScenario, BatchJob, RealtimeApp
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, dotted, shorten
-from gpuplan.inputs.fields import as_list, as_mapping
+from gpuplan.inputs.fields import as_list, as_list_or_empty, as_mapping, number
 from gpuplan.inputs.mistakes import LineOf, as_found, mistakes_of, pattern, salvage
 from gpuplan.inputs.yaml_text import hours_text, neat, write_yaml
 
 _APP_KEYS = tuple(RealtimeFile.model_fields)
-_JOB_KEYS = tuple(BatchFile.model_fields)
+_JOB_KEYS = ("name", "kind", "gpus", "hours", "priority", "earliest_hour", "running_on", "deadline_hour")
+_RANGED_KEYS = ("name", "kind", "gpus", "gpu_hours", "scaling", "priority", "earliest_hour", "deadline_hour")
 
 
 def from_mapping(
@@ -152,7 +154,9 @@ def _other_kind(mapping: Mapping[Any, Any]) -> bool:
 
 
 def _path_of(location: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Pydantic's location without the name of the form that a demand has."""
+    """Pydantic's location without the name of the form that a demand or a job has."""
+    if location[:1] == ("batch",):
+        return location[:2] + location[3:]
     return location[:3] + location[4:] if location[2:3] == ("demand",) else location
 
 
@@ -160,8 +164,13 @@ def _conflicts_beside(
     mapping: Mapping[str, Any], paths: list[tuple[str | int, ...]], line: LineOf
 ) -> list[Mistake]:
     """Broken rules between the fields that are right."""
+
+    def gpus(path: tuple[str | int, ...]) -> Any:
+        row = as_list_or_empty(mapping["batch"])[path[1]]  # stays a job of its form
+        return {"min": 1, "max": 1} if has_range(row) else 1
+
     try:
-        rest = ScenarioFile.model_validate(salvage(mapping, paths, NEUTRAL)).build()
+        rest = ScenarioFile.model_validate(salvage(mapping, paths, {**NEUTRAL, "batch.*.gpus": gpus})).build()
     except ValidationError:
         return []
     cluster = not any(path[:1] == ("cluster",) and path[1:2] in ((), ("gpus",)) for path in paths)
@@ -185,8 +194,15 @@ def _to_mapping(scenario: AllocationScenario) -> dict[str, Any]:
         "objective": _fields(scenario.objective, ObjectiveFile.model_fields),
         "rules": _fields(scenario.rules, RulesFile.model_fields),
         "realtime": [_app_mapping(app) for app in scenario.realtime],
-        "batch": [_fields(job, _JOB_KEYS) for job in scenario.batch],
+        "batch": [job_mapping(job) for job in scenario.batch],
     }
+
+
+def job_mapping(job: BatchJob) -> dict[str, Any]:
+    """The job as the row of its file, every field spelled out."""
+    if job.max_gpus is None:
+        return _fields(job, _JOB_KEYS)
+    return {**_fields(job, _RANGED_KEYS), "gpus": {"min": job.gpus, "max": job.max_gpus}}
 
 
 def _app_mapping(app: RealtimeApp) -> dict[str, Any]:
@@ -203,7 +219,8 @@ def _fields(value: Any, keys: Iterable[str]) -> dict[str, Any]:
 def _tidied(value: Any, path: tuple[str | int, ...]) -> Any:
     """A value for people: without defaults and empty sections, numbers and hours as people write them."""
     if isinstance(value, Mapping):
-        defaults = MODELS[pattern(path)].model_fields
+        model = RangedBatchFile if pattern(path) == "batch.*" and has_range(value) else MODELS[pattern(path)]
+        defaults = model.model_fields
         inner = ((key, _tidied(item, (*path, key))) for key, item in value.items())
         return {key: item for key, item in inner if not _is_default(item, defaults[key])}
     if isinstance(value, (list, tuple)):
@@ -248,8 +265,30 @@ def _set(mapping: dict[str, Any], scenario: AllocationScenario, path: str, value
         mapping["realtime"][place[1]]["demand"] = here
     key, rule = _key(here, place, last)
     if key is not None:
+        if pattern((*place, key)) == "batch.*.gpus":
+            _other_form(here, value)
         here[key] = value
     return rule
+
+
+def _other_form(row: dict[str, Any], gpus: Any) -> None:
+    """Say a job's work in the other form, where a range takes the place of its GPUs or a number that of its range.
+
+    A number keeps the work: the duration becomes that on so many GPUs.
+    """
+    was, work, scaling = row["gpus"], row.get("gpu_hours"), row.get("scaling", 1)
+    hours, size = row.get("hours"), number(gpus)
+    if isinstance(gpus, Mapping) and not isinstance(was, Mapping):
+        if isinstance(hours, float) and isinstance(was, int):
+            row.setdefault("gpu_hours", was * hours)
+            del row["hours"]
+        if row.get("running_on") is None:
+            row.pop("running_on", None)
+    elif isinstance(was, Mapping) and size is not None and 0 < size <= MOST_GPUS and isinstance(work, float):
+        least = number(was.get("min"))
+        if least is not None and least >= 1 and isinstance(scaling, float):
+            row.setdefault("hours", work / least * (least / size) ** scaling)
+            del row["gpu_hours"], row["scaling"]
 
 
 def _opened(value: Any) -> Any:

@@ -14,7 +14,8 @@ from ruamel.yaml import YAML
 from strategies import scenarios
 
 from gpuplan import load, shipped
-from gpuplan.allocation.file_models import BatchFile, ClusterFile, ObjectiveFile, RealtimeFile, RulesFile
+from gpuplan.allocation.file_jobs import BatchFile, RangedBatchFile
+from gpuplan.allocation.file_models import ClusterFile, ObjectiveFile, RealtimeFile, RulesFile
 from gpuplan.allocation.model import AllocationScenario, BatchJob, Objective, RealtimeApp, Rules
 from gpuplan.allocation.schema import from_mapping, json_schema
 from gpuplan.cluster import Cluster
@@ -26,7 +27,7 @@ def read(text: str) -> AllocationScenario:
     return from_mapping(document.data, "text", document.line, document.mistakes)
 
 
-@given(scenarios())
+@given(scenarios(ranges=True))
 def test_every_scenario_survives_its_file_its_mapping_and_no_change(scenario: AllocationScenario) -> None:
     text = scenario.to_yaml()
     again = read(text)
@@ -40,7 +41,7 @@ def test_every_scenario_survives_its_file_its_mapping_and_no_change(scenario: Al
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 
 
-@given(scenarios(max_gpus=8, max_steps=6, max_jobs=4, max_apps=2))
+@given(scenarios(max_gpus=8, max_steps=6, max_jobs=4, max_apps=2, ranges=True))
 def test_every_written_file_is_valid_by_the_json_schema(scenario: AllocationScenario) -> None:
     VALIDATOR.validate(YAML(typ="safe", pure=True).load(io.StringIO(scenario.to_yaml())))
 
@@ -105,11 +106,13 @@ def test_file_models_and_inner_values_have_the_same_fields() -> None:
         (ClusterFile, Cluster),
         (ObjectiveFile, Objective),
         (RulesFile, Rules),
-        (BatchFile, BatchJob),
     ):
         assert list(model.model_fields) == [field.name for field in dataclasses.fields(value)]
     inner = {field.name for field in dataclasses.fields(RealtimeApp)}
     assert {*RealtimeFile.model_fields, "shape"} == inner
+    inner = {field.name for field in dataclasses.fields(BatchJob)}
+    for form in (BatchFile, RangedBatchFile):  # a range is one key of the file and two fields inside
+        assert {*form.model_fields, "max_gpus"} - {"gpu_hours"} == inner
 
 
 def test_defaults_of_the_file_are_those_of_the_inner_values() -> None:
@@ -117,7 +120,7 @@ def test_defaults_of_the_file_are_those_of_the_inner_values() -> None:
         (ClusterFile, Cluster),
         (ObjectiveFile, Objective),
         (RulesFile, Rules),
-        (BatchFile, BatchJob),
+        (RangedBatchFile, BatchJob),
         (RealtimeFile, RealtimeApp),
     ):
         for field in dataclasses.fields(value):
@@ -135,9 +138,10 @@ def test_the_json_schema_describes_every_field() -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     fields = list(fields_of(schema))
-    assert len(fields) == 9 + 4 + 3 + 2 + 2 + 8 + 4 + 8  # the whole, then each section, app, shape and job
+    # the whole, then each section, app, shape, the two forms of a job, range
+    assert len(fields) == 9 + 4 + 3 + 2 + 2 + 8 + 4 + 10 + 10 + 2
     assert [name for name, field in fields if not field.get("description")] == []
-    assert dict(fields)["running_on"]["anyOf"][1] == {"type": "null"}
+    assert dict(fields)["deadline_hour"]["anyOf"][2] == {"type": "null"}
     assert json.loads(json.dumps(schema)) == schema
 
 
