@@ -15,11 +15,14 @@ from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem, compile_p
 #: down to whole blocks hardly counts.
 FEW_BLOCKS = 16
 
-#: Subgradient steps with one price per step, then with a price per class of block.
-ROUNDS = (100, 250)
+#: Subgradient steps at most, and at least.
+MOST_ROUNDS, LEAST_ROUNDS = 350, 40
 
-#: Jobs and apps x steps x rounds that may be spent.
-MOST_WORK = 30_000_000
+#: Sizes and apps x steps x rounds that may be spent where more than `LEAST_ROUNDS` are taken.
+MOST_WORK = 2_000_000
+
+#: Share of the rounds without classes of blocks, where there are enough for both.
+PLAIN_SHARE = 0.3
 
 
 @lru_cache(maxsize=64)
@@ -36,11 +39,13 @@ def upper_bound(scenario: AllocationScenario) -> float:
     free = np.bitwise_count(problem.base).sum(axis=1).astype(np.int64)
     classes, blocks = _classes(problem, free, int(sizes[:, bound_kernels.S_GPUS].max(initial=1)))
     ceiling = max(milli.max(initial=0.0) * 1e6, max(problem.cost_units, default=0)) * problem.steps
-    allowed = MOST_WORK // max(1, (len(sizes) + len(problem.apps)) * problem.steps)
+    work = max(1, (len(sizes) + len(problem.apps)) * problem.steps)
+    rounds = max(LEAST_ROUNDS, min(MOST_ROUNDS, MOST_WORK // work))
+    plan = [(rounds, classes.size)]
+    if classes.size > 1 and rounds > 2 * LEAST_ROUNDS:
+        plan = [(int(PLAIN_SHARE * rounds), 1), (rounds - int(PLAIN_SHARE * rounds), classes.size)]
     found: list[float] = []
-    for rounds, n_classes in zip(ROUNDS, (1, classes.size), strict=True):
-        if n_classes == 1 and found:
-            break
+    for n_rounds, n_classes in plan:
         kinds = np.searchsorted(classes[:n_classes], sizes[:, bound_kernels.S_GPUS], side="right") - 1
         sizes[:, bound_kernels.S_CLASS] = kinds
         bound: Any = kernels_for(problem.work, bound_kernels).price_bound(
@@ -54,7 +59,7 @@ def upper_bound(scenario: AllocationScenario) -> float:
             unmet,
             least,
             float(ceiling),
-            int(max(40, min(rounds if classes.size > 1 else sum(ROUNDS), allowed))),
+            n_rounds,
         )
         found.append(float(bound))
     scale = scenario.horizon.step_s / (3600 * UNITS_PER_STEP)

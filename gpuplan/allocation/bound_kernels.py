@@ -76,6 +76,7 @@ def price_bound(
     paid = np.zeros((Z, T + 1))
     slack = np.zeros((Z, T))
     direction = np.zeros((Z, T))
+    weight = weight_sum.astype(np.float64)
     best = np.inf
     hope = 0.3  # the target lies this share below the best bound; less after rounds without gain
     stale = 0
@@ -104,12 +105,15 @@ def price_bound(
             most, row, start = 0.0, -1, -1
             for k in range(first_size[j], first_size[j + 1]):
                 n, d, c = sizes[k, S_GPUS], sizes[k, S_STEPS], sizes[k, S_CLASS]
+                p = priority[k]
+                top, at = most / n, -1
                 for s in range(sizes[k, S_EARLIEST], sizes[k, S_LATEST] + 1):
                     e = min(T, s + d)
-                    gain = priority[k] * float(weight_sum[e] - weight_sum[s]) - (paid[c, e] - paid[c, s])
-                    gain *= n
-                    if gain > most:
-                        most, row, start = gain, k, s
+                    gain = p * (weight[e] - weight[s]) - (paid[c, e] - paid[c, s])
+                    if gain > top:
+                        top, at = gain, s
+                if at >= 0:
+                    most, row, start = top * n, k, at
             if row >= 0:
                 value += most
                 n, e = sizes[row, S_GPUS], min(T, start + sizes[row, S_STEPS])

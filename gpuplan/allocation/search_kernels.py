@@ -43,6 +43,9 @@ CURVE, HELD, LEAST = range(3)
 # entries of ``state``
 WORTH, BEST, DONE, IMPROVED = range(4)
 
+#: Jobs without a place that a move tries in vain before it leaves the others out.
+TRIES = 16
+
 #: Probabilities are counted in parts of this; so is the table of logarithms.
 PARTS = 1024
 
@@ -750,8 +753,11 @@ def improve(
                 queue[q] = i
                 n_queue += 1
         first_step = low
+        patience = TRIES
         for q in range(n_queue):
             i = queue[q]
+            if marked[i] != move and patience == 0:
+                continue
             if keeps and marked[i] == move:
                 s = kept[i, START]
                 gain = insert(
@@ -797,6 +803,8 @@ def improve(
                     marked[i] = move
                     touched[n_touched] = i
                     n_touched += 1
+            elif marked[i] != move:
+                patience -= 1
         # ------------------------------------------------------------- judge
         accepted = float(value) >= threshold
         if accepted and R > 0:
@@ -1115,8 +1123,11 @@ def schedule(
                 key[q] = x
                 queue[q] = i
                 n_queue += 1
+        patience = TRIES
         for q in range(n_queue):
             i = queue[q]
+            if removed[i] != move and patience == 0:
+                continue
             until = i64(T) if removed[i] == move or slack > 0 else high - 1
             first, after = jobs[i, OPTION], jobs[i, OPTION] + jobs[i, CHOICES]
             if after - first > 1 and below(chance, 4) == 0:
@@ -1146,6 +1157,8 @@ def schedule(
                 jobs[i, START] = start
                 give(i, jobs, usable, classes, class_room, -1)
                 value += most
+            elif removed[i] != move:
+                patience -= 1
         accepted = legal and float(value) >= threshold
         new_cost = i64(0)
         if accepted and R > 0:

@@ -93,8 +93,10 @@ class Window:
         self.halves = halves
         self.jobs = jobs
         self.best_jobs = jobs.copy()
-        rank = prepared.rank[:, inside]
-        self.rank = np.argsort(np.argsort(rank, axis=1), axis=1) if problem.gpus > 64 else rank
+        # one memory layout: the kernels are compiled once
+        self.rank = np.ascontiguousarray(prepared.rank[:, inside])
+        if problem.gpus > 64:
+            self.rank = self.rank.argsort(axis=1).argsort(axis=1)
         self.fits = _fits(problem, halves)
         self.base = self._base(plan, halves)
         self.order = prepared.order.copy()
@@ -120,6 +122,11 @@ class Window:
     def gain(self) -> int:
         """By how much the best plan of the window is better than the one it started from."""
         return int(self.state[search_kernels.BEST]) - self.start_worth
+
+    @property
+    def behind(self) -> float:
+        """By how much the current plan is worse than the best one, in jobs of average worth."""
+        return float(self.state[search_kernels.BEST] - self.state[search_kernels.WORTH]) / self.unit
 
     def _jobs_inside(self, plan: Assignment, halves: tuple[int, int], unplaced: Int64) -> Int64:
         problem = self.problem
@@ -219,6 +226,11 @@ class Window:
             self.best_jobs,
             self.best_hold,
         )
+
+    def restart(self) -> None:
+        """Go on from the best plan."""
+        self.jobs[:] = self.best_jobs
+        self.state[search_kernels.WORTH] = self.state[search_kernels.BEST]
 
     def tidy(self) -> None:
         """Start jobs of the best plan earlier where cells are free, and put in what still fits."""
@@ -332,7 +344,7 @@ class Outline:
         self.jobs = window.jobs.copy()
         self.best_jobs = window.jobs.copy()
 
-    def restart(self) -> None:
+    def forget(self) -> None:
         """Forget the best starts, keep the current ones."""
         self.state[search_kernels.BEST] = -(1 << 62)
 

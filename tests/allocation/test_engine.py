@@ -116,14 +116,14 @@ def test_plain_and_compiled_kernels_give_the_same_plans_and_bounds(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario = load(name)
-    expected = {policy: plan(scenario, policy) for policy in POLICIES}
+    expected = {policy: plan(scenario, policy, iterations=60) for policy in POLICIES}
     bound = expected["fifo"].bound
     for module in (base, bounds, search):
         monkeypatch.setattr(module, "kernels_for", lambda work, which=kernels: engine._plain_kernels(which))
     compile_problem.cache_clear()
     bounds.upper_bound.cache_clear()
     for policy in POLICIES:
-        made = plan(scenario, policy)
+        made = plan(scenario, policy, iterations=60)
         assert made.fingerprint == expected[policy].fingerprint
         assert made.figures == expected[policy].figures
     assert made.bound == bound

@@ -27,13 +27,13 @@ SCHEDULE = np.array([142, 163, 133, 226, 900, 960, 1023, 200, 323, 31, 43, 260, 
 #: large jobs first; a step passed over; noise of places; apps change order; starts kept, their
 #: disorder, noise of places then; weight of cells that are free just before and after a block.
 PLACES = np.array(
-    [70, 0, 167, 219, 1023, 899, 883, 6, 9, 834, 142, 163, 14, 36, 0, 74, 31, 4, 61, 307, 409, 16, 4, 4],
+    [70, 0, 167, 219, 1023, 899, 883, 1, 9, 834, 142, 163, 14, 39, 0, 76, 31, 4, 61, 307, 409, 16, 4, 4],
     np.int64,
 )
 
 #: Temperatures at the start and the end of a round, in what a job earns on average.
 SCHEDULE_HEAT = (0.2067, 0.01054)
-PLACES_HEAT = (0.02, 0.00124)
+PLACES_HEAT = (0.0178, 0.00124)
 
 #: Share of a round for the starts.
 STARTS_SHARE = 0.42
@@ -43,6 +43,9 @@ ROUND = 1_000
 
 #: The first round where time is counted, in seconds.
 ROUND_S = 2e-3
+
+#: A plan that is so many average jobs behind the best one is not gone on from.
+LOSS = 4.0
 
 #: Moves in a window of a large cluster, and jobs without a place that are tried in it.
 WINDOW_MOVES = 400
@@ -160,9 +163,12 @@ def _as_a_whole(problem: Problem, plan: Assignment, purse: _Moves | _Time, chanc
 
     while not purse.empty:
         purse.next_round()
-        outline.restart()
+        outline.forget()
         purse.spend(STARTS_SHARE, starts, SCHEDULE_HEAT)
         outline.place(int(tuning[22]), int(tuning[23]), chance)
+        places(0, 0.0, 1.0)  # what the plan with these starts is worth
+        if window.behind > LOSS:
+            window.restart()
         purse.spend(1 - STARTS_SHARE, places, PLACES_HEAT)
     window.tidy()
     return window.written_to(plan)
