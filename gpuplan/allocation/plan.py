@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from gpuplan.allocation import figures as counting
 from gpuplan.allocation.bound import upper_bound
+from gpuplan.allocation.effort import effort_from
 from gpuplan.allocation.figures import UNITS, Figures
 from gpuplan.allocation.kernels import KNOWN, O_DURATION
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.policies import ALL, Assignment, Effort, Policy
+from gpuplan.allocation.policies import ALL, Assignment, Policy
 from gpuplan.allocation.problem import Int64, Problem, compile_problem
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
 
@@ -320,12 +321,12 @@ def plan(scenario: Any, policy: str = "aware", **effort: Any) -> Plan:
     Raises
     ------
     InputError
-        For an unknown policy, or a scenario with mistakes.
+        For an unknown policy, an effort that cannot be, or a scenario with mistakes.
     """
     chosen = policy_named(policy)
     problem = compile_problem(_scenario(scenario))
     began = time.perf_counter()
-    assignment = chosen.run(problem, Effort(**effort))
+    assignment = chosen.run(problem, effort_from(effort))
     return Plan(problem, chosen, assignment, time.perf_counter() - began)
 
 
