@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from gpuplan.allocation import bound as bounds
-from gpuplan.allocation import engine, kernels
+from gpuplan.allocation import engine, kernels, windows
 from gpuplan.allocation.plan import plan
-from gpuplan.allocation.policies import POLICIES, base, search
+from gpuplan.allocation.policies import POLICIES, base
 from gpuplan.allocation.problem import compile_problem
 from gpuplan.loading import load
 
@@ -118,10 +118,11 @@ def test_plain_and_compiled_kernels_give_the_same_plans_and_bounds(
     scenario = load(name)
     expected = {policy: plan(scenario, policy, iterations=60) for policy in POLICIES}
     bound = expected["fifo"].bound
-    for module in (base, bounds, search):
+    for module in (base, bounds, windows):
         monkeypatch.setattr(module, "kernels_for", lambda work, which=kernels: engine._plain_kernels(which))
     compile_problem.cache_clear()
     bounds.upper_bound.cache_clear()
+    windows.ground.cache_clear()
     for policy in POLICIES:
         made = plan(scenario, policy, iterations=60)
         assert made.fingerprint == expected[policy].fingerprint

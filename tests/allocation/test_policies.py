@@ -40,7 +40,15 @@ def broken(made: Plan) -> set[str]:
 
 
 def test_the_policies_are_those_of_the_design() -> None:
-    assert POLICIES == ("fifo", "fifo-strict", "curve-fifo", "peak-priority", "curve-priority", "aware")
+    assert POLICIES == (
+        "fifo",
+        "fifo-strict",
+        "curve-fifo",
+        "peak-priority",
+        "curve-priority",
+        "aware",
+        "search",
+    )
 
 
 def test_an_unknown_policy_is_refused_with_the_names_that_exist() -> None:
@@ -59,7 +67,7 @@ def _one_gpu():  # type: ignore[no-untyped-def]
 @given(scenario=scenarios(max_gpus=70, max_steps=16))
 def test_every_policy_keeps_the_contract(policy: str, scenario: AllocationScenario) -> None:
     """Legal by the checker and by a second look; right shapes and types; the same again."""
-    made = plan(scenario, policy)
+    made = plan(scenario, policy, iterations=50)
     assert made.check() == []
     assert broken(made) == set()
     assert made.violations == 0
@@ -74,7 +82,7 @@ def test_every_policy_keeps_the_contract(policy: str, scenario: AllocationScenar
         assert (array.dtype, array.shape) == (np.int64, (n_jobs,))
     for array in (made.held, made.demand, made.served):
         assert (array.dtype, array.shape) == (np.int64, (n_apps, scenario.horizon.steps))
-    again = plan(scenario, policy)
+    again = plan(scenario, policy, iterations=50)
     assert again.grid.tobytes() == made.grid.tobytes()
     assert again.figures == made.figures
     assert again.fingerprint == made.fingerprint
