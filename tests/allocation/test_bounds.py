@@ -15,7 +15,7 @@ from gpuplan.loading import load, shipped
 
 def every_policy(scenario):
     for policy in POLICIES:
-        assert plan(scenario, policy).check() == []
+        assert plan(scenario, policy, iterations=300).check() == []
         plan(scenario, policy).figures
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
