@@ -8,12 +8,13 @@ Shapes used throughout: ``G`` GPUs, ``T`` steps, ``W = ceil(G / 64)`` words, ``J
 ``R`` real-time apps, ``K`` doubling levels. Amounts of value and penalty are 64-bit integers in
 the unit that `gpuplan.allocation.problem` chose. ``-1`` means "none".
 
-Three tables go through most functions (few arguments keep calls and compilation short):
+Tables that go through most functions (few arguments keep calls and compilation short):
 
 - ``jobs`` int64[J, 9], a row per batch job with the columns `SIZE` (GPUs), `DURATION` (steps),
   `EARLIEST` and `LATEST` (first and last step at which it may start; `LATEST` -1: never), `PRIORITY`, what the
   plan says, `START` (step) and `FIRST` (GPU), and `OPTION` and `CHOICES`, the first of its rows in
-  ``options`` and their number;
+  ``options`` and their number; where there are several, a pass that places the job writes those of the size
+  that it chose;
 - ``options`` int64[N, 4], a row per job and size that it may run on, ascending, with `O_SIZE`, `O_DURATION`,
   `O_PRIORITY` and `O_LATEST` (-1: never fits), which take the place of `SIZE` ... `LATEST` in ``jobs``;
 - ``apps`` int64[R, 7], a row per real-time app with `CAP`, `MINIMUM`, `MAXIMUM`, `LEFT` (what
@@ -53,6 +54,7 @@ HOLDS, TAKES, LETS = range(3)
 
 # instructions of a pass, see `run_program`
 LOWEST, SNUG = range(2)
+EARLY_LARGEST, WORTHIEST, SMALLEST = (0, 2, 4)
 CURVE, HELD, LEAST, ROOM = range(4)
 ANY_ROOM = 1 << 40
 
@@ -375,6 +377,63 @@ def place(
     return True
 
 
+@njit
+def choose(j: Any, option: Any, jobs: Ints, options: Ints) -> Any:
+    """Give job ``j`` the size of a row of ``options``."""
+    jobs[j, SIZE] = options[option, O_SIZE]
+    jobs[j, DURATION] = options[option, O_DURATION]
+    jobs[j, PRIORITY] = options[option, O_PRIORITY]
+    jobs[j, LATEST] = options[option, O_LATEST]
+
+
+@njit
+def choose_size(
+    j: Any,
+    floor: Any,
+    rule: Any,
+    jobs: Ints,
+    options: Ints,
+    weight_sum: Ints,
+    free: Words,
+    room: Ints,
+    allowed: Words,
+    known: Ints,
+    out: Words,
+) -> Any:
+    """Give job ``j`` the size that `place` is to put it on, by ``rule``; False where none finds a place.
+
+    `EARLY_LARGEST`: the earliest start over all sizes and of the sizes that fit there the largest, as a batch
+    system does with ``--nodes=min-max``. `WORTHIEST`: each size at its earliest start, the one that earns most,
+    of equal ones the one with the fewest GPU-steps. `SMALLEST`: the smallest that finds a place.
+    Overwrites ``out`` and, where a size fits, the job's columns of its size.
+    """
+    T = free.shape[1]
+    best, start = i64(-1), i64(-1)
+    most, cells = i64(-1), i64(0)
+    for option in range(jobs[j, OPTION], jobs[j, OPTION] + jobs[j, CHOICES]):
+        n, d, last = options[option, O_SIZE], options[option, O_DURATION], options[option, O_LATEST]
+        if last < 0 or (rule == SMALLEST and best >= 0):
+            continue
+        c = level_of(n)
+        if d >= known[c, 0]:
+            continue
+        low = max(jobs[j, EARLIEST], floor, known[c, min(d, T)])
+        s = find_start(free, room, n, d, low, last, allowed, out)
+        if s < 0:
+            continue
+        worth = options[option, O_PRIORITY] * n * (weight_sum[min(T, s + d)] - weight_sum[s])
+        better = best < 0 or s <= start
+        if rule == WORTHIEST:
+            better = worth > most or (worth == most and n * d < cells)
+        if better:
+            best, start = i64(option), i64(s)
+            most, cells = i64(worth), i64(n * d)
+    if best < 0:
+        return False
+    choose(j, best, jobs, options)
+    return True
+
+
 # ----------------------------------------------------------------------------- real-time apps
 
 
@@ -680,19 +739,23 @@ def run_program(
     ledger: Ints,
     apps: Ints,
     jobs: Ints,
+    options: Ints,
+    weight_sum: Ints,
     allowed: Words,
     known: Ints,
     out: Words,
 ) -> Any:
     """Carry out one pass: a list of instructions, each a job to place or something about an app.
 
-    ``program`` holds `SNUG` or `LOWEST` first, then instructions up to the first -1: ``j`` places
+    ``program`` holds the flavour of the pass first: `SNUG` (blocks go where they leave the fewest free
+    neighbours) or `LOWEST` (to the lowest GPU), plus how sizes are chosen where a job has several,
+    `EARLY_LARGEST`, `WORTHIEST` or `SMALLEST` (see `choose_size`); then instructions up to the first -1: ``j`` places
     job ``j`` where it has no place yet; ``J + 4 * r + k`` is about app ``r``: for ``k = CURVE``,
     ``HELD`` or ``LEAST`` it is given GPUs up to ``targets[k, r]``, for ``k = ROOM`` only the
     number that its curve wants is kept free of batch work; `ANY_ROOM` lifts all such limits.
     """
     J, T, W = jobs.shape[0], free.shape[1], free.shape[2]
-    snug = program[0]
+    snug, rule = program[0] & 1, program[0] & 6
     floor = i64(0)
     for i in range(1, program.size):
         step = program[i]
@@ -703,7 +766,10 @@ def run_program(
         elif step < J:
             if jobs[step, START] >= 0:
                 continue
-            placed = place(step, floor, snug, jobs, free, room, allowed, known, out[0])
+            placed = jobs[step, CHOICES] == 1 or choose_size(
+                step, floor, rule, jobs, options, weight_sum, free, room, allowed, known, out[0]
+            )
+            placed = placed and place(step, floor, snug, jobs, free, room, allowed, known, out[0])
             if strict:
                 if not placed:
                     break
@@ -789,7 +855,7 @@ def best_outbid(
     allowed: Words,
     out: Words,
 ) -> Any:
-    """The step at which job ``j`` gains most over served demand, or -1 where it gains nothing.
+    """The step at which job ``j`` gains most over served demand, -1 where it gains nothing; and the gain.
 
     ``batch_free`` leaves real-time GPUs out, ``spare`` [T] are the GPUs free of served demand: each
     GPU beyond costs at least ``cheapest`` per step, so the gain is an upper estimate. The possible
@@ -819,7 +885,41 @@ def best_outbid(
                 best = s
                 for w in range(W):
                     out[0, w] = out[1, w]
-    return best
+    return best, best_gain
+
+
+@njit
+def best_outbid_size(
+    j: Any,
+    jobs: Ints,
+    options: Ints,
+    batch_free: Words,
+    spare: Ints,
+    cheapest: Any,
+    weight_sum: Ints,
+    allowed: Words,
+    out: Words,
+) -> Any:
+    """`best_outbid` over all sizes of job ``j``, which is given the one that gains most (the smallest of equals).
+
+    The size stays as it was where none gains anything.
+    """
+    best = i64(-1)
+    most = i64(0)
+    n, d, priority, latest = jobs[j, SIZE], jobs[j, DURATION], jobs[j, PRIORITY], jobs[j, LATEST]
+    for option in range(jobs[j, OPTION], jobs[j, OPTION] + jobs[j, CHOICES]):
+        if options[option, O_LATEST] >= 0:
+            choose(j, option, jobs, options)
+            s, gain = best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out)
+            if s >= 0 and gain > most:
+                most = gain
+                best = i64(option)
+    if best < 0:
+        jobs[j, SIZE], jobs[j, DURATION], jobs[j, PRIORITY], jobs[j, LATEST] = n, d, priority, latest
+        return i64(-1)
+    choose(j, best, jobs, options)
+    s, gain = best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out)
+    return s
 
 
 @njit_inline
@@ -850,6 +950,7 @@ def outbid(
     program: Ints,
     tried: Ints,
     jobs: Ints,
+    options: Ints,
     apps: Ints,
     batch_free: Words,
     served: Ints,
@@ -863,7 +964,7 @@ def outbid(
 
     Jobs go in the order of ``program`` from position ``tried[0]`` on (overwritten). ``batch_free``
     [K, T, W] leaves real-time GPUs out; ``served`` [T] is the demand met with GPUs that apps need
-    not hold. Overwrites the job's `START` and `FIRST`, ``spare`` [T], ``out`` [2, W].
+    not hold. Overwrites the job's `START`, `FIRST` and size, ``spare`` [T], ``out`` [2, W].
     """
     T, W = batch_free.shape[1], batch_free.shape[2]
     cheapest = apps[0, COST]
@@ -878,7 +979,10 @@ def outbid(
         tried[0] += 1
         if j >= jobs.shape[0] or jobs[j, START] >= 0:
             continue
-        s = best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out)
+        if jobs[j, CHOICES] == 1:
+            s, _ = best_outbid(j, jobs, batch_free, spare, cheapest, weight_sum, allowed, out)
+        else:
+            s = best_outbid_size(j, jobs, options, batch_free, spare, cheapest, weight_sum, allowed, out)
         if s >= 0:
             e = min(T, s + jobs[j, DURATION])
             jobs[j, START] = s
@@ -910,13 +1014,24 @@ def promote(program: Ints, loser: Any, n_jobs: Any, copy: Ints) -> Any:
 
 
 @njit
-def worst_loss(jobs: Ints, weight_sum: Ints, tried: Ints) -> Any:
-    """The job that earns most less than it could at its earliest step, not yet ``tried`` [J], or -1."""
+def worst_loss(jobs: Ints, options: Ints, weight_sum: Ints, tried: Ints) -> Any:
+    """The job that earns most less than it could at its earliest step, not yet ``tried`` [J], or -1.
+
+    What it could earn is that on its best size.
+    """
+    T = weight_sum.size - 1
     worst = i64(-1)
     most = i64(0)
     for j in range(jobs.shape[0]):
-        if tried[j] == 0 and jobs[j, START] != jobs[j, EARLIEST] and jobs[j, LATEST] >= jobs[j, EARLIEST]:
-            loss = job_worth(j, jobs[j, EARLIEST], jobs, weight_sum)
+        s = jobs[j, EARLIEST]
+        if tried[j] == 0 and jobs[j, START] != s and jobs[j, LATEST] >= s:
+            loss = job_worth(j, s, jobs, weight_sum)
+            if jobs[j, CHOICES] > 1:
+                for option in range(jobs[j, OPTION], jobs[j, OPTION] + jobs[j, CHOICES]):
+                    if options[option, O_LATEST] >= s:
+                        end = min(T, s + options[option, O_DURATION])
+                        worth = options[option, O_PRIORITY] * options[option, O_SIZE]
+                        loss = max(loss, worth * (weight_sum[end] - weight_sum[s]))
             if jobs[j, START] >= 0:
                 loss -= job_worth(j, jobs[j, START], jobs, weight_sum)
             if loss > most:
@@ -940,6 +1055,8 @@ def attempt(
     ledger: Ints,
     apps: Ints,
     jobs: Ints,
+    options: Ints,
+    weight_sum: Ints,
     allowed: Words,
     known: Ints,
     room: Ints,
@@ -957,15 +1074,35 @@ def attempt(
     for t in range(room.size):
         for w in range(free.shape[2]):
             room[t] += count_bits(free[0, t, w])
-    run_program(program, strict, targets, free, room, hold, ledger, apps, jobs, allowed, known, out)
+    run_program(
+        program,
+        strict,
+        targets,
+        free,
+        room,
+        hold,
+        ledger,
+        apps,
+        jobs,
+        options,
+        weight_sum,
+        allowed,
+        known,
+        out,
+    )
 
 
 @njit
 def copy_plan(jobs: Ints, hold: Words, jobs_to: Ints, hold_to: Words) -> Any:
-    """Copy where jobs and apps stand into the last two."""
+    """Copy where jobs and apps stand, and on which size, into the last two."""
     for j in range(jobs.shape[0]):
         jobs_to[j, START] = jobs[j, START]
         jobs_to[j, FIRST] = jobs[j, FIRST]
+        if jobs[j, CHOICES] > 1:
+            jobs_to[j, SIZE] = jobs[j, SIZE]
+            jobs_to[j, DURATION] = jobs[j, DURATION]
+            jobs_to[j, PRIORITY] = jobs[j, PRIORITY]
+            jobs_to[j, LATEST] = jobs[j, LATEST]
     for r in range(hold.shape[0]):
         for t in range(hold.shape[1]):
             for w in range(hold.shape[2]):
@@ -989,6 +1126,7 @@ def allocate(
     trials: Any,
     base: Words,
     jobs: Ints,
+    options: Ints,
     allowed: Words,
     weight_sum: Ints,
     demand: Ints,
@@ -1014,7 +1152,9 @@ def allocate(
     base : uint64[T, W]
         GPUs that are available and free of inherited work (and of reservations).
     jobs : int64[J, 9]
-        `START` and `FIRST` are those of inherited work, else -1.
+        `START` and `FIRST` are those of inherited work, else -1; of a job with several sizes one that fits.
+    options : int64[N, 4]
+        The sizes of the jobs.
     allowed : uint64[C, W]
         First GPUs of blocks of ``2**c`` GPUs.
     weight_sum : int64[T + 1]
@@ -1028,7 +1168,8 @@ def allocate(
     Returns
     -------
     jobs : int64[J, 9]
-        With `START` and `FIRST` of the best plan.
+        With `START` and `FIRST` of the best plan, and the size (`SIZE`, `DURATION`, `PRIORITY`, `LATEST`) that it
+        chose where a job has several; a job without a place keeps the size it came with.
     hold : uint64[R, T + 1, W]
     worth : int
         Its objective.
@@ -1036,8 +1177,8 @@ def allocate(
     T, W = base.shape
     J, R = jobs.shape[0], demand.shape[0]
     longest = 1
-    for j in range(J):
-        longest = max(longest, min(T, jobs[j, DURATION]))
+    for option in range(options.shape[0]):
+        longest = max(longest, min(T, options[option, O_DURATION]))
     # one word is read faster step by step than a table of windows is kept up to date
     K = 1 if W == 1 else level_of(longest) + 1
     M, N = programs.shape[1], programs.shape[0] - 1
@@ -1087,7 +1228,7 @@ def allocate(
             if 0 <= turn <= last_pass:
                 chosen = programs[turn]
             elif turn > last_pass:
-                loser = worst_loss(best_jobs, weight_sum, tried)
+                loser = worst_loss(best_jobs, options, weight_sum, tried)
                 if loser < 0:
                     turn = last_promotion + 1
                     continue
@@ -1101,11 +1242,22 @@ def allocate(
                 tried[0] = 1
                 for j in range(J):
                     if best_jobs[j, START] >= 0 and jobs[j, START] < 0:
-                        end = min(T, best_jobs[j, START] + jobs[j, DURATION])
-                        take(clean, best_jobs[j, START], end, best_jobs[j, FIRST], jobs[j, SIZE])
+                        end = min(T, best_jobs[j, START] + best_jobs[j, DURATION])
+                        take(clean, best_jobs[j, START], end, best_jobs[j, FIRST], best_jobs[j, SIZE])
             copy_plan(best_jobs, must_hold, now, hold)
             first = outbid(
-                programs[0], tried, now, apps, clean, served, best_hold, weight_sum, allowed, spare, out
+                programs[0],
+                tried,
+                now,
+                options,
+                apps,
+                clean,
+                served,
+                best_hold,
+                weight_sum,
+                allowed,
+                spare,
+                out,
             )
             if first < 0:
                 break
@@ -1124,6 +1276,8 @@ def allocate(
             ledger,
             now_apps,
             now,
+            options,
+            weight_sum,
             allowed,
             known,
             room,

@@ -41,7 +41,7 @@ class Problem:
     `options` has a row for every size that a job may run on (one for most), ascending, with the columns
     `O_SIZE`, `O_DURATION`, `O_PRIORITY` and `O_LATEST`, which mean what `SIZE` ... `LATEST` mean in `jobs`
     (`O_LATEST` -1: this size never fits); the rows of job ``j`` are ``first_option[j] .. first_option[j + 1] - 1``.
-    `jobs` itself has the smallest size that fits.
+    `jobs` itself has the smallest size that fits. `milli` is the stated priority of each job in thousandths.
 
     A job whose size is a decision earns for its work, not for the GPUs it holds: on ``n`` GPUs for ``d``
     steps each GPU-step earns ``priority x work / (n x d)``, rounded once to three decimals
@@ -69,6 +69,7 @@ class Problem:
     cost_units: tuple[int, ...]
     set_aside: dict[str, str]
     movable: Int64
+    milli: Int64
 
     @property
     def weight(self) -> Int64:
@@ -202,6 +203,7 @@ def compile_problem(scenario: AllocationScenario) -> Problem:
         cost_units=cost_units,
         set_aside=set_aside,
         movable=np.array(movable, np.int64),
+        milli=_numbers(round(job.priority * 1000) for job in jobs),
     )
 
 

@@ -2,7 +2,21 @@
 
 import numpy as np
 
-from gpuplan.allocation.kernels import ANY_ROOM, CAP, COST, CURVE, LEFT, LOWEST, MAXIMUM, PRIORITY, ROOM, SNUG
+from gpuplan.allocation.kernels import (
+    ANY_ROOM,
+    CAP,
+    COST,
+    CURVE,
+    EARLY_LARGEST,
+    LEFT,
+    LOWEST,
+    MAXIMUM,
+    PRIORITY,
+    ROOM,
+    SMALLEST,
+    SNUG,
+    WORTHIEST,
+)
 from gpuplan.allocation.policies.base import (
     Assignment,
     Effort,
@@ -24,12 +38,16 @@ PROMOTIONS = 2
 #: their GPUs after the batch work. Long and wide jobs are hard to place late: some weight for both.
 ORDERS = ((0.5, 0.25, True), (0.5, 0.25, False))
 
+#: How a pass chooses where a job has several sizes; all are tried.
+SIZE_RULES = (WORTHIEST, EARLY_LARGEST, SMALLEST)
+
 
 def run(problem: Problem, _: Effort) -> Assignment:
     """Build a plan per order, keep the best, improve it, then let blocks outbid traffic where that gains.
 
     The plans of ``curve-fifo`` and ``curve-priority`` are among those compared: never worse than they.
-    Where unmet demand costs nothing, batch work is planned as if there were no apps.
+    Where unmet demand costs nothing, batch work is planned as if there were no apps. Where jobs have several sizes,
+    every plan is built once for each of `SIZE_RULES`.
     """
     # of equally dear apps the one that can move least goes first: the others can go around it
     apps = np.lexsort((problem.apps[:, LEFT], problem.apps[:, CAP], -problem.apps[:, COST])).tolist()
@@ -45,7 +63,7 @@ def run(problem: Problem, _: Effort) -> Assignment:
     if apps and problem.apps[apps[0], COST] == 0:
         # no pass with apps first among these: where it wins, it would lead the promotions elsewhere
         passes += [[LOWEST, *queue.tolist(), *lay] for queue in queues]
-        free = allocate(problem, passes, promotions=PROMOTIONS)
+        free = allocate(problem, with_sizes(problem, passes), promotions=PROMOTIONS)
         follower = allocate(problem, followers)
         return free if free.worth >= follower.worth else follower
     peaks = np.minimum(problem.demand.max(axis=1, initial=0), problem.apps[:, MAXIMUM])
@@ -53,7 +71,15 @@ def run(problem: Problem, _: Effort) -> Assignment:
         # apps compete among themselves: whoever goes first may hold on through valleys at the others' cost
         passes.append([SNUG, *reversed(lay), *by_worth(problem, *ORDERS[0][:2]).tolist()])
     trials = TRIALS if apps else 0
-    return allocate(problem, passes + followers, outbid=[SNUG, *lay], promotions=PROMOTIONS, trials=trials)
+    passes = with_sizes(problem, passes) + followers
+    return allocate(problem, passes, outbid=[SNUG, *lay], promotions=PROMOTIONS, trials=trials)
+
+
+def with_sizes(problem: Problem, passes: list[list[int]]) -> list[list[int]]:
+    """The passes once for each way of choosing among sizes, where there are several."""
+    if len(problem.options) == len(problem.jobs):
+        return passes
+    return [[snug + rule, *steps] for snug, *steps in passes for rule in SIZE_RULES]
 
 
 def by_worth(problem: Problem, hours_power: float, gpus_power: float) -> Int64:
@@ -88,6 +114,6 @@ def merged(problem: Problem, order: Int64, apps: list[int], what: int) -> list[i
 POLICY = Policy(
     "aware",
     "The whole queue seen at once: apps follow their curve within the swap cap, less where a block is worth more; "
-    "jobs go by worth into the snuggest place.",
+    "jobs go by worth into the snuggest place; sizes are chosen so that the plan is worth most.",
     run,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpuplan.allocation import kernels
 from gpuplan.allocation.engine import kernels_for
-from gpuplan.allocation.kernels import MAXIMUM, MINIMUM, PRIORITY
+from gpuplan.allocation.kernels import MAXIMUM, MINIMUM
 from gpuplan.allocation.problem import Int64, Problem, Words
 
 
@@ -120,11 +120,15 @@ class Policy:
 def by_priority(problem: Problem) -> Int64:
     """Jobs that may be placed, highest priority first, then in file order."""
     order = problem.movable
-    return order[np.argsort(-problem.jobs[order, PRIORITY], kind="stable")]
+    return order[np.argsort(-problem.milli[order], kind="stable")]
 
 
 def with_reservation(problem: Problem, order: Int64, *, strict: bool = False) -> Assignment:
-    """Every app's peak reserved for the whole horizon, then the jobs in order."""
+    """Every app's peak reserved for the whole horizon, then the jobs in order.
+
+    Here and in `with_curves` a job with a range of sizes starts at the earliest step at which any of them fits, on
+    the largest that fits there: what Slurm does with ``sbatch --nodes=min-max``.
+    """
     reserved = reservations(problem)
     taken = np.bitwise_or.reduce(reserved, axis=0, initial=np.uint64(0))
     program = [kernels.LOWEST, *order.tolist()]
@@ -199,6 +203,7 @@ def allocate(
         trials,
         problem.base if base is None else base,
         problem.jobs,
+        problem.options,
         problem.allowed,
         problem.weight_sum,
         problem.demand[:n_apps],

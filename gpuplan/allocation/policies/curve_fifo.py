@@ -12,6 +12,6 @@ def run(problem: Problem, _: Effort) -> Assignment:
 POLICY = Policy(
     "curve-fifo",
     "Apps hold the smallest number of GPUs that covers demand within the swap cap; jobs go in order of arrival "
-    "to the earliest step and lowest GPU at which they fit.",
+    "to the earliest step and lowest GPU at which they fit; of several sizes the largest that fits then.",
     run,
 )

@@ -12,6 +12,7 @@ def run(problem: Problem, _: Effort) -> Assignment:
 POLICY = Policy(
     "curve-priority",
     "Apps hold the smallest number of GPUs that covers demand within the swap cap; jobs go by priority, then "
-    "order of arrival, to the earliest step and lowest GPU at which they fit.",
+    "order of arrival, to the earliest step and lowest GPU at which they fit; of several sizes the largest that "
+    "fits then.",
     run,
 )

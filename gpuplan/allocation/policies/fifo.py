@@ -12,7 +12,7 @@ def run(problem: Problem, _: Effort) -> Assignment:
 POLICY = Policy(
     "fifo",
     "Each app's peak is reserved all day; jobs go in order of arrival to the earliest step and lowest GPU "
-    "at which they fit, later jobs into gaps that earlier ones left.",
+    "at which they fit, later jobs into gaps that earlier ones left; of several sizes the largest that fits then.",
     run,
     reservation=True,
 )

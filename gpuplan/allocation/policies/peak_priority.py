@@ -12,7 +12,7 @@ def run(problem: Problem, _: Effort) -> Assignment:
 POLICY = Policy(
     "peak-priority",
     "Each app's peak is reserved all day; jobs go by priority, then order of arrival, to the earliest step and "
-    "lowest GPU at which they fit.",
+    "lowest GPU at which they fit; of several sizes the largest that fits then.",
     run,
     reservation=True,
 )
