@@ -113,7 +113,7 @@ def scenarios(
     max_steps: int = 30,
     max_jobs: int = 12,
     max_apps: int = 3,
-    ranges: bool = False,
+    ranges: bool = True,
 ) -> AllocationScenario:
     """Valid allocation scenarios over the whole schema (running work, held GPUs, minimums, budgets...)."""
     cluster = draw(clusters(max_gpus))

@@ -36,6 +36,35 @@ def steps_of(hours: float, scenario: AllocationScenario) -> int:
     return below if exact - below <= Fraction(1, 10**9) * max(1, exact) else below + 1
 
 
+# ---------------------------------------------------------------- sizes of a job
+
+
+def sizes(job: BatchJob) -> list[int]:
+    """Every number of GPUs that the job may run on, ascending: powers of two of its range."""
+    most = job.gpus if job.max_gpus is None else job.max_gpus
+    return [2**k for k in range(15) if job.gpus <= 2**k <= most]
+
+
+def length_on(job: BatchJob, gpus: int, scenario: AllocationScenario) -> int:
+    """Steps on so many GPUs: the hours on the smallest size, shortened by the power law of scaling."""
+    if gpus == job.gpus:
+        return steps_of(job.hours, scenario)
+    return steps_of(job.hours / (gpus / job.gpus) ** job.scaling, scenario)
+
+
+def milli_per_cell(job: BatchJob, gpus: int, scenario: AllocationScenario) -> int:
+    """Thousandths that a GPU-step earns at weight 1: a job with a range is paid for its work, not for its cells."""
+    if job.max_gpus is None:
+        return thousandths(job.priority)
+    work = Fraction(job.gpus) * Fraction(job.hours) * 3600 / scenario.horizon.step_s
+    return max(1, round(thousandths(job.priority) * work / (gpus * length_on(job, gpus, scenario))))
+
+
+def sizes_in(scenario: AllocationScenario, grid: "Grid") -> list[int]:
+    """GPUs that hold each job somewhere in the grid."""
+    return [sum(j in row for row in grid) for j in range(len(scenario.batch))]
+
+
 # ---------------------------------------------------------------- what is there before planning
 
 
@@ -120,13 +149,13 @@ def follow_curve(scenario: AllocationScenario, grid: Grid) -> None:
 # ---------------------------------------------------------------- batch work
 
 
-def positions(scenario: AllocationScenario, job: BatchJob) -> list[int]:
-    """First GPUs on which the block may stand by the node rule, ascending."""
+def positions(scenario: AllocationScenario, gpus: int) -> list[int]:
+    """First GPUs on which a block may stand by the node rule, ascending."""
     node = scenario.cluster.node_size
     allowed = []
-    for first in range(scenario.cluster.gpus - job.gpus + 1):
-        within = first // node == (first + job.gpus - 1) // node
-        whole = job.gpus > node and job.gpus % node == 0 and first % node == 0
+    for first in range(scenario.cluster.gpus - gpus + 1):
+        within = first // node == (first + gpus - 1) // node
+        whole = gpus > node and gpus % node == 0 and first % node == 0
         if not scenario.rules.within_node or within or whole:
             allowed.append(first)
     return allowed
@@ -138,14 +167,17 @@ def is_free(grid: Grid, first: int, gpus: int, start: int, end: int) -> bool:
 
 def earliest_place(
     scenario: AllocationScenario, grid: Grid, job: BatchJob, not_before: int
-) -> tuple[int, int] | None:
-    """Earliest feasible step, and there the lowest GPU that fits."""
-    steps, length = scenario.horizon.steps, steps_of(job.hours, scenario)
-    last = steps - length if scenario.rules.must_finish else steps - 1
-    for start in range(max(not_before, steps_of(job.earliest_hour, scenario)), last + 1):
-        for first in positions(scenario, job):
-            if is_free(grid, first, job.gpus, start, min(start + length, steps)):
-                return start, first
+) -> tuple[int, int, int] | None:
+    """Earliest feasible step, there the largest size that fits, and its lowest GPU: (step, GPU, size)."""
+    steps = scenario.horizon.steps
+    for start in range(max(not_before, steps_of(job.earliest_hour, scenario)), steps):
+        for gpus in reversed(sizes(job)):
+            end = start + length_on(job, gpus, scenario)
+            if scenario.rules.must_finish and end > steps:
+                continue
+            for first in positions(scenario, gpus):
+                if is_free(grid, first, gpus, start, min(end, steps)):
+                    return start, first, gpus
     return None
 
 
@@ -174,8 +206,8 @@ def place_batch(scenario: AllocationScenario, grid: Grid, policy: str) -> tuple[
         job = scenario.batch[j]
         place = earliest_place(scenario, grid, job, not_before)
         if place is not None:
-            start[j], first[j] = place
-            fill(grid, place[1], job.gpus, place[0], steps_of(job.hours, scenario), j)
+            start[j], first[j], gpus = place
+            fill(grid, first[j], gpus, start[j], length_on(job, gpus, scenario), j)
             not_before = place[0] if policy == "fifo-strict" else 0
         elif policy == "fifo-strict" and can_ever_fit(scenario, job):
             break
@@ -223,10 +255,14 @@ def count_figures(
     gpus, steps = range(scenario.cluster.gpus), range(scenario.horizon.steps)
     available = scenario.cluster.gpus - len(scenario.cluster.unavailable)
     batch_cells, value, undecayed = 0, 0, 0
+    size = sizes_in(scenario, grid)
+    millis = [
+        milli_per_cell(job, n, scenario) if n else 0 for job, n in zip(scenario.batch, size, strict=True)
+    ]
     for gpu in gpus:
         for step in steps:
             if 0 <= grid[gpu][step] < n_jobs:
-                milli = thousandths(scenario.batch[grid[gpu][step]].priority)
+                milli = millis[grid[gpu][step]]
                 batch_cells += 1
                 value += milli * weight_micro(scenario, step)
                 undecayed += milli
@@ -257,7 +293,7 @@ def count_figures(
         "shortfall_gpu_hours": unmet * hours,
         "swaps": swaps,
     }
-    figures |= _count_jobs(scenario, start, hours)
+    figures |= _count_jobs(scenario, start, size, hours)
     if scenario.cluster.price_per_gpu_hour is not None:
         price = Fraction(scenario.cluster.price_per_gpu_hour) * hours
         figures["cost"] = price * cells
@@ -267,12 +303,12 @@ def count_figures(
 
 
 def _count_jobs(
-    scenario: AllocationScenario, start: list[int], hours: Fraction
+    scenario: AllocationScenario, start: list[int], size: list[int], hours: Fraction
 ) -> dict[str, Fraction | int | None]:
     placed = finished = late = 0
     waits = []
-    for job, s in zip(scenario.batch, start, strict=True):
-        end = s + steps_of(job.hours, scenario)
+    for job, s, gpus in zip(scenario.batch, start, size, strict=True):
+        end = s + length_on(job, gpus or job.gpus, scenario)
         placed += s >= 0
         finished += s >= 0 and end <= scenario.horizon.steps
         if s >= 0 and job.running_on is None:
@@ -326,24 +362,24 @@ def _broken_by_job(
     scenario: AllocationScenario, job: BatchJob, start: int, first: int, cells: set[tuple[int, int]]
 ) -> set[str]:
     broken = set()
-    length = steps_of(job.hours, scenario)
-    end = start + length
+    size = len({gpu for gpu, _ in cells})
+    if size not in sizes(job):
+        return {"size"} if job.max_gpus is not None else {"block"}
+    end = start + length_on(job, size, scenario)
     wanted = {
         (gpu, step)
-        for gpu in range(first, first + job.gpus)
+        for gpu in range(first, first + size)
         for step in range(start, min(end, scenario.horizon.steps))
     }
-    if cells != wanted or not cells:
+    if cells != wanted:
         broken.add("block")
-    if job.gpus not in {2**k for k in range(15)}:
-        broken.add("power of two")
     if job.running_on is not None:
         return broken if (start, first) == (0, job.running_on) else broken | {"inherited"}
     if start < steps_of(job.earliest_hour, scenario):
         broken.add("earliest")
     if scenario.rules.must_finish and end > scenario.horizon.steps:
         broken.add("must finish")
-    if first not in positions(scenario, job):
+    if first not in positions(scenario, size):
         broken.add("node")
     return broken
 

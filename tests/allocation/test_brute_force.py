@@ -16,7 +16,10 @@ from allocation.reference import (
     count_figures,
     fill,
     inherited,
+    length_on,
+    milli_per_cell,
     positions,
+    sizes,
     steps_of,
     thousandths,
     weight_micro,
@@ -33,18 +36,21 @@ from gpuplan.allocation.plan import plan
 from gpuplan.allocation.policies import POLICIES
 from gpuplan.cluster import Cluster
 
-Place = tuple[int, int] | None  # (start, first GPU), or not placed
+Place = tuple[int, int, int] | None  # (start, first GPU, GPUs), or not placed
 Owners = tuple[int, ...]  # the app that holds each GPU in one step, -1 for nobody
 
 
 def places(scenario: AllocationScenario, job: BatchJob) -> list[Place]:
     """Everywhere the job may stand on an otherwise empty grid."""
     if job.running_on is not None:
-        return [(0, job.running_on)]
+        return [(0, job.running_on, job.gpus)]
     steps = scenario.horizon.steps
-    last = steps - steps_of(job.hours, scenario) if scenario.rules.must_finish else steps - 1
-    starts = range(steps_of(job.earliest_hour, scenario), last + 1)
-    return [None, *product(starts, positions(scenario, job))]
+    found: list[Place] = [None]
+    for gpus in sizes(job):
+        last = steps - length_on(job, gpus, scenario) if scenario.rules.must_finish else steps - 1
+        starts = range(steps_of(job.earliest_hour, scenario), last + 1)
+        found += product(starts, positions(scenario, gpus), [gpus])
+    return found
 
 
 def batch_grids(scenario: AllocationScenario) -> list[tuple[Fraction, Grid]]:
@@ -56,13 +62,13 @@ def batch_grids(scenario: AllocationScenario) -> list[tuple[Fraction, Grid]]:
         for j, (job, place) in enumerate(zip(scenario.batch, combination, strict=True)):
             if place is None:
                 continue
-            start, first = place
-            end = min(start + steps_of(job.hours, scenario), scenario.horizon.steps)
-            block = [(gpu, step) for gpu in range(first, first + job.gpus) for step in range(start, end)]
+            start, first, gpus = place
+            end = min(start + length_on(job, gpus, scenario), scenario.horizon.steps)
+            block = [(gpu, step) for gpu in range(first, first + gpus) for step in range(start, end)]
             legal = legal and all(grid[gpu][step] == NOTHING for gpu, step in block)
-            fill(grid, first, job.gpus, start, end - start, j)
+            fill(grid, first, gpus, start, end - start, j)
             weights = sum(weight_micro(scenario, step) for step in range(start, end))
-            value += thousandths(job.priority) * job.gpus * weights
+            value += milli_per_cell(job, gpus, scenario) * gpus * weights
         if legal:
             found.append((Fraction(value * scenario.horizon.step_s, 3600 * 10**9), grid))
     return sorted(found, key=lambda pair: -pair[0])
@@ -185,6 +191,8 @@ def contended(draw: st.DrawFn) -> AllocationScenario:
             float(draw(st.integers(1, steps))),
             draw(st.sampled_from([0.5, 1.0, 1.5, 3.0])),
             float(draw(st.sampled_from([0, 0, 1]))),
+            max_gpus=draw(st.sampled_from([None, None, None, 2, 4])),
+            scaling=draw(st.sampled_from([1.0, 1.0, 0.5])),
         )
         for j in range(draw(st.integers(2, 3)))
     ]

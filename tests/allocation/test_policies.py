@@ -110,6 +110,7 @@ def test_batch_work_of_the_curve_policies_fills_what_their_apps_leave(
     for gpu, step in np.argwhere(made.grid >= len(scenario.batch)):
         grid[gpu][step] = int(made.grid[gpu, step])
     start, first = place_batch(scenario, grid, policy)
+    assert made.grid.tolist() == grid
     assert made.start.tolist() == start
     assert made.first_gpu.tolist() == first
 

@@ -27,7 +27,7 @@ def read(text: str) -> AllocationScenario:
     return from_mapping(document.data, "text", document.line, document.mistakes)
 
 
-@given(scenarios(ranges=True))
+@given(scenarios())
 def test_every_scenario_survives_its_file_its_mapping_and_no_change(scenario: AllocationScenario) -> None:
     text = scenario.to_yaml()
     again = read(text)
@@ -41,7 +41,7 @@ def test_every_scenario_survives_its_file_its_mapping_and_no_change(scenario: Al
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 
 
-@given(scenarios(max_gpus=8, max_steps=6, max_jobs=4, max_apps=2, ranges=True))
+@given(scenarios(max_gpus=8, max_steps=6, max_jobs=4, max_apps=2))
 def test_every_written_file_is_valid_by_the_json_schema(scenario: AllocationScenario) -> None:
     VALIDATOR.validate(YAML(typ="safe", pure=True).load(io.StringIO(scenario.to_yaml())))
 
@@ -148,8 +148,9 @@ def test_the_json_schema_describes_every_field() -> None:
 @pytest.mark.parametrize("scenario", shipped(), ids=lambda scenario: scenario.name)
 def test_shipped_files_are_valid_by_the_json_schema(scenario: Any) -> None:
     data = YAML(typ="safe", pure=True).load(scenario.path)
-    data["horizon"]["start"] = str(data["horizon"]["start"])  # YAML's own rules make a date of it
-    data["horizon"]["start"] = data["horizon"]["start"].replace(" ", "T")[:16]
+    horizon = data.get("horizon", {})
+    if "start" in horizon:
+        horizon["start"] = str(horizon["start"]).replace(" ", "T")[:16]  # YAML's own rules make a date of it
     assert [error.message for error in VALIDATOR.iter_errors(data)] == []
 
 
