@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpuplan.allocation import kernels
-from gpuplan.allocation.bound import upper_bound
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem
 
@@ -49,7 +48,7 @@ def percentile(values: list[float], q: float) -> float | None:
     return sorted(values)[min(len(values) - 1, math.floor(q * len(values)))]
 
 
-def figures(problem: Problem, start: Int64, size: Int64, held: Int64, swaps: int) -> Figures:
+def figures(problem: Problem, start: Int64, size: Int64, held: Int64, swaps: int, bound: float) -> Figures:
     """All figures of a plan.
 
     Parameters
@@ -64,6 +63,8 @@ def figures(problem: Problem, start: Int64, size: Int64, held: Int64, swaps: int
         GPUs that each app holds in each step.
     swaps : int
         GPUs acquired by apps wherever the cap counts.
+    bound : float
+        No plan of the scenario has a larger objective.
 
     Returns
     -------
@@ -102,7 +103,6 @@ def figures(problem: Problem, start: Int64, size: Int64, held: Int64, swaps: int
     ]
     n_placed = int(placed.sum())
     objective = _amount(value - penalty, scenario)
-    bound = upper_bound(scenario)
     found: Figures = {
         "utilization": useful / available if available else 0.0,
         "held": (batch + int(held.sum())) / available if available else 0.0,

@@ -16,7 +16,7 @@ from gpuplan.allocation.effort import effort_from
 from gpuplan.allocation.figures import UNITS, Figures
 from gpuplan.allocation.kernels import KNOWN, O_DURATION
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.policies import ALL, Assignment, Policy
+from gpuplan.allocation.policies import ALL, Assignment, Policy, Proof
 from gpuplan.allocation.problem import Int64, Problem, compile_problem
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
 
@@ -117,12 +117,31 @@ class Plan:
     @cached_property
     def figures(self) -> Figures:
         """The figures by name (units in `gpuplan.allocation.figures.UNITS`)."""
-        return counting.figures(self._problem, self.start, self.size, self.held, self.swaps)
+        return counting.figures(self._problem, self.start, self.size, self.held, self.swaps, self.bound)
 
     @property
     def bound(self) -> float:
-        """No legal plan has a larger objective (priority-weighted GPU-hours)."""
-        return upper_bound(self.scenario)
+        """No legal plan has a larger objective (priority-weighted GPU-hours); the proven bound where there is one."""
+        quick = upper_bound(self.scenario)
+        if self.proof is None or self.proof.bound is None or not self._is_under_the_rules():
+            return quick
+        return min(quick, self.proof.bound)
+
+    def _is_under_the_rules(self) -> bool:
+        """Whether what is proven of legal plans holds for this one: a reservation has rules of its own.
+
+        It may take at once what a swap cap would spread over steps, and stay below a minimum where GPUs are too few.
+        """
+        if not self.reservation:
+            return True
+        apps = self.scenario.realtime
+        enough = all((row >= app.min_gpus).all() for app, row in zip(apps, self.held, strict=True))
+        return enough and all(app.held is None for app in apps)
+
+    def with_proof(self, proof: Proof) -> "Plan":
+        """The same plan beside another proof of how good a plan can be."""
+        assignment = Assignment(self.start, self.first_gpu, self.size, self._hold, 0, proof)
+        return Plan(self._problem, policy_named(self.policy), assignment, self.seconds)
 
     @property
     def gap(self) -> float:

@@ -446,7 +446,7 @@ def insert(
             c += 1
         s = max(jobs[j, EARLIEST], low - d + 1)
         end = min(high, options[k, O_LATEST])
-        if fits[c] == NOTHING:
+        if options[k, O_LATEST] < 0 or fits[c] == NOTHING:
             continue
         while True:
             s, found, shared = find(free, room, n, d, s, end, fits[c])
@@ -1274,6 +1274,8 @@ def tidy(jobs: Ints, options: Ints, fits: Words, base: Words, weight_sum: Ints, 
                 after = first + 1
             most, size, start, blocks, common = had, i64(-1), i64(-1), NOTHING, NOTHING
             for k in range(first, after):
+                if options[k, O_LATEST] < 0:  # larger than the cluster, perhaps
+                    continue
                 n, d = options[k, O_SIZE], options[k, O_DURATION]
                 c = i64(0)
                 while (1 << c) < n:

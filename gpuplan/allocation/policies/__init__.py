@@ -4,6 +4,7 @@ from gpuplan.allocation.policies import (
     aware,
     curve_fifo,
     curve_priority,
+    exact,
     fifo,
     fifo_strict,
     peak_priority,
@@ -20,6 +21,7 @@ ALL: tuple[Policy, ...] = (
     curve_priority.POLICY,
     aware.POLICY,
     search.POLICY,
+    exact.POLICY,
 )
 
 #: Their names.

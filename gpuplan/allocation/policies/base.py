@@ -109,12 +109,15 @@ class Policy:
         The policy as a function of the problem and of the effort allowed.
     reservation
         Apps hold a reservation for the whole horizon, to which the swap cap does not apply.
+    live
+        Fast enough to run at every move of a slider.
     """
 
     name: str
     about: str
     run: Callable[[Problem, Effort], Assignment]
     reservation: bool = False
+    live: bool = True
 
 
 def by_priority(problem: Problem) -> Int64:
