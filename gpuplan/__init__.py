@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gpuplan.allocation.plan import Comparison, Plan
     from gpuplan.allocation.policies import POLICIES
     from gpuplan.inputs.errors import InputError
-    from gpuplan.loading import compare, load, plan, shipped
+    from gpuplan.loading import certify, compare, load, plan, shipped
 
     __version__: str
 
@@ -22,6 +22,7 @@ _HOMES = {
     "InputError": "gpuplan.inputs.errors",
     "POLICIES": "gpuplan.allocation.policies",
     "Plan": "gpuplan.allocation.plan",
+    "certify": "gpuplan.loading",
     "compare": "gpuplan.loading",
     "load": "gpuplan.loading",
     "plan": "gpuplan.loading",
@@ -35,6 +36,7 @@ __all__ = [
     "InputError",
     "Plan",
     "__version__",
+    "certify",
     "compare",
     "explore",
     "load",

@@ -1,6 +1,6 @@
 """From a name, a path or a mapping to a scenario; the scenarios that ship with gpuplan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from gpuplan.inputs.yaml_file import Row, read_yaml
 
 if TYPE_CHECKING:
     from gpuplan.allocation.plan import Comparison, Plan
+    from gpuplan.allocation.policies import Progress, Proof
 
 #: What a scenario may be given as.
 Source = str | Path | Mapping[str, Any] | AllocationScenario
@@ -102,6 +103,28 @@ def compare(scenario: Source, policies: Sequence[str] = ("fifo", "aware"), **eff
     from gpuplan.allocation import plan as plans
 
     return plans.compare(load(scenario), policies, **effort)
+
+
+def certify(
+    scenario: Source, time_limit_s: float = 30.0, report: "Callable[[Progress], None] | None" = None
+) -> "Proof":
+    """How good any legal plan of a scenario can be, proven; kept for the process.
+
+    Parameters
+    ----------
+    scenario
+        Whatever `load` takes.
+    time_limit_s, report
+        See `gpuplan.allocation.certify.certify`.
+
+    Raises
+    ------
+    InputError
+        For a scenario with mistakes, and where OR-Tools is missing.
+    """
+    from gpuplan.allocation import certify as proofs
+
+    return proofs.certify(load(scenario), time_limit_s, report)
 
 
 def _shipped_files() -> dict[str, Path]:

@@ -343,7 +343,7 @@ def plan(scenario: Any, policy: str = "aware", **effort: Any) -> Plan:
         For an unknown policy, an effort that cannot be, or a scenario with mistakes.
     """
     chosen = policy_named(policy)
-    problem = compile_problem(_scenario(scenario))
+    problem = compile_problem(ready(scenario))
     began = time.perf_counter()
     assignment = chosen.run(problem, effort_from(effort))
     return Plan(problem, chosen, assignment, time.perf_counter() - began)
@@ -362,8 +362,8 @@ def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware"), **effort
         raise InputError("allocation", [Mistake("policies", "must name at least one policy", names)])
     for name in names:
         policy_named(name)
-    ready = _scenario(scenario)
-    return Comparison({name: plan(ready, name, **effort) for name in names})
+    checked = ready(scenario)
+    return Comparison({name: plan(checked, name, **effort) for name in names})
 
 
 def warm_up() -> None:
@@ -389,7 +389,8 @@ def warm_up() -> None:
     engine.note_compiled()
 
 
-def _scenario(source: Any) -> AllocationScenario:
+def ready(source: Any) -> AllocationScenario:
+    """A scenario as it is, or that of a mapping; an `InputError` for anything else."""
     if isinstance(source, AllocationScenario):
         return source
     if isinstance(source, Mapping):
