@@ -177,7 +177,7 @@ def inference_peak(draw: random.Random) -> AllocationScenario:
     code = app("code-completion", 7, DemandShape(0, draw.randint(4, 5), draw.randint(9, 11), 7.0), 1)
     batch = jobs_of(
         draw,
-        mixed_kinds(draw, 12, 8, 4),
+        mixed_kinds(draw, 9, 6, 3),
         {"training": (1, 2, 4), "batch-inference": (1, 2, 4), "quantization": (1, 2)},
         {"training": (4, 10), "batch-inference": (2, 8), "quantization": (1, 4)},
     )
@@ -258,22 +258,22 @@ FAMILIES = (
     Family(
         "inference-peak",
         "Stresses the inference peak: two apps whose peaks take most of 16 GPUs for a few hours, reserved all day.",
-        "Published of the three more contended scenarios: FIFO up to 85 %; here 58 to 65 %.",
+        "Published of the three more contended scenarios: FIFO up to 85 %; here between 55 and 65 %.",
         inference_peak,
-        Fraction(58, 100),
+        Fraction(55, 100),
         Fraction(65, 100),
     ),
     Family(
         "large-blocks",
         "Stresses large blocks: runs on half of the 16 GPUs, and small jobs that stand in their way.",
-        "Published of the three more contended scenarios: FIFO up to 85 %; here 70 to 80 %.",
+        "Published of the three more contended scenarios: FIFO up to 85 %; here between 70 and 80 %.",
         large_blocks,
         Fraction(70, 100),
         Fraction(80, 100),
     ),
     Family(
         "many-quantizations",
-        "Stresses many quantizations: forty short jobs of one or two GPUs beside longer runs, on 16 GPUs.",
+        "Stresses many quantizations: forty short jobs of one or two GPUs beside a few long ones, on eight GPUs.",
         "Published of the three more contended scenarios: FIFO up to 85 %; here 85 %.",
         many_quantizations,
         *about(85, 100),
