@@ -19,9 +19,10 @@ from gpuplan.text import aligned, printable, to_csv
 
 if TYPE_CHECKING:
     from gpuplan.allocation.plan import Comparison
+    from gpuplan.allocation.policies import Progress
 
-#: Options of `compare` that steer one policy, and that policy.
-OPTION_OWNERS = {"iterations": "search", "budget_ms": "search", "seed": "search", "certify": "exact"}
+#: Options of `compare` that steer some policies, and those policies.
+OPTION_OWNERS = {"iterations": ("search",), "budget_ms": ("search",), "seed": ("search", "exact")}
 
 
 class Refusal(Exception):
@@ -138,10 +139,33 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
         help="write DIR/<policy>.csv, a row per GPU and unbroken stretch (replaces older ones); a name that "
         "a spreadsheet would take for a formula gets a leading apostrophe",
     )
-    parser.add_argument("--iterations", type=int, metavar="N", help="of the search (not in this version)")
-    parser.add_argument("--budget-ms", type=float, metavar="B", help="of the search (not in this version)")
-    parser.add_argument("--seed", type=int, metavar="S", help="of the search (not in this version)")
-    parser.add_argument("--certify", action="store_true", help="a proven bound (not in this version)")
+    parser.add_argument(
+        "--iterations", type=_count, metavar="N", help="moves of search: the same plan again for a seed"
+    )
+    parser.add_argument("--budget-ms", type=_amount, metavar="B", help="milliseconds of search (default: 2)")
+    parser.add_argument("--seed", type=_count, metavar="S", help="seed of search and exact (default: 0)")
+    parser.add_argument(
+        "--certify", action="store_true", help="prove how good any plan can be, for every plan"
+    )
+    parser.add_argument(
+        "--time-limit", type=_amount, metavar="S", help="seconds of exact and of --certify (default: 30)"
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0 (got {text})")
+    return int(text)
+
+
+def _amount(text: str) -> float:
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number of at least 0 (got {text})")
+    return amount
 
 
 def _lab(options: argparse.Namespace) -> int:
@@ -171,12 +195,20 @@ def _first_sentence(text: str) -> str:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    _refuse_foreign_options(options)
+    policies = [name.strip() for name in options.policies.split(",") if name.strip()]
+    effort = _effort(options, policies)
     from gpuplan.allocation.plan import compare
     from gpuplan.loading import load
 
-    policies = [name.strip() for name in options.policies.split(",") if name.strip()]
-    comparison = compare(load(options.scenario), policies)
+    scenario = load(options.scenario)
+    bar = _ProgressBar(effort.get("time_limit_s", 30.0))
+    comparison = compare(scenario, policies, **effort, report=bar)
+    if options.certify:
+        from gpuplan.allocation.certify import certify
+
+        proof = certify(scenario, effort.get("time_limit_s", 30.0), report=bar)
+        comparison = comparison.with_proof(proof)
+    bar.clear()
     if options.plans is not None:
         _write_plans(comparison, options.plans)
     print(_as_json(comparison) if options.json else _as_text(comparison))
@@ -186,12 +218,47 @@ def _compare(options: argparse.Namespace) -> int:
     return 1 if broken else 0
 
 
-def _refuse_foreign_options(options: argparse.Namespace) -> None:
-    for option, owner in OPTION_OWNERS.items():
+def _effort(options: argparse.Namespace, policies: Sequence[str]) -> dict[str, Any]:
+    """What the caller allows the improving policies; refused where none of them is asked for."""
+    effort = {}
+    owners = {**OPTION_OWNERS, "time_limit": ("exact",)}
+    for option, named in owners.items():
         value = getattr(options, option)
-        if value is not None and value is not False:  # 0 is a value that was given
+        if value is None:
+            continue
+        certifies = option == "time_limit" and options.certify
+        if not set(named) & set(policies) and not certifies:
             flag = "--" + option.replace("_", "-")
-            raise Refusal(f"{flag} belongs to the policy {owner!r}, which this version does not have")
+            whose = " or ".join(repr(name) for name in named)
+            more = " (or give --certify)" if option == "time_limit" else ""
+            raise Refusal(f"{flag} is for the policy {whose}: name it in --policies{more}")
+        effort["time_limit_s" if option == "time_limit" else option] = value
+    return effort
+
+
+class _ProgressBar:
+    """Objective and bound of the solver in one line, on a terminal only."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.shown = sys.stderr.isatty()
+        self.width = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Draw the line anew."""
+        if not self.shown:
+            return
+        done = min(20, int(20 * progress.seconds / max(self.seconds, 1e-9)))
+        bound = "not known yet" if progress.bound is None else f"{progress.bound:,.2f}"
+        share = f"[{'#' * done}{'.' * (20 - done)}]"
+        line = f"{share} {progress.seconds:4.1f} s  best {progress.objective:,.2f}  bound {bound}"
+        print("\r" + line.ljust(self.width), end="", file=sys.stderr, flush=True)
+        self.width = len(line)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.width:
+            print("\r" + " " * self.width + "\r", end="", file=sys.stderr, flush=True)
 
 
 def _write_plans(comparison: Comparison, folder: Path) -> None:
@@ -209,7 +276,18 @@ def _as_json(comparison: Comparison) -> str:
         name: {**plan.figures, "violations": plan.violations, "seconds": plan.seconds}
         for name, plan in comparison.plans.items()
     }
-    whole = {"scenario": scenario.name, "fingerprint": scenario.fingerprint, "policies": figures}
+    whole: dict[str, Any] = {
+        "scenario": scenario.name,
+        "fingerprint": scenario.fingerprint,
+        "policies": figures,
+    }
+    proofs = {
+        name: {"status": plan.proof.status, "bound": plan.proof.bound, "sentence": plan.proof.sentence}
+        for name, plan in comparison.plans.items()
+        if plan.proof is not None
+    }
+    if proofs:
+        whole["proofs"] = proofs
     return json.dumps(whole, indent=2, allow_nan=False)
 
 
@@ -226,7 +304,9 @@ def _as_text(comparison: Comparison) -> str:
     rows.append(("violations", *(str(plan.violations) for plan in plans), "broken rules"))
     table = aligned(("figure", *comparison.plans, "unit"), rows, right=range(1, len(plans) + 1))
     aside = "".join(f"\nset aside: {printable(f'{job}: {why}')}" for job, why in first.set_aside.items())
-    return f"{printable(comparison.scenario.name)}\n\n{table}{aside}"
+    sentences = {plan.proof.sentence: None for plan in plans if plan.proof is not None}
+    proven = "".join(f"\n{sentence}" for sentence in sentences)
+    return f"{printable(comparison.scenario.name)}\n\n{table}{aside}{proven}"
 
 
 def _schema(options: argparse.Namespace) -> int:

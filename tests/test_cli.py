@@ -171,12 +171,17 @@ def test_schema_of_a_kind_to_come_is_refused_in_a_sentence(run: Run, kind: str) 
         (["--policies", "zzz"], "must be one of fifo, "),
         (["--policies", "fifo,\x1b[31m"], r"(got '\x1b[31m')"),
         (["--policies", " , "], "must name at least one policy"),
-        (["--iterations", "9"], "--iterations belongs to the policy 'search'"),
-        (["--iterations", "0"], "--iterations belongs to the policy 'search'"),
-        (["--budget-ms", "2"], "--budget-ms belongs to the policy 'search'"),
-        (["--seed", "0"], "--seed belongs to the policy 'search'"),
-        (["--certify"], "--certify belongs to the policy 'exact'"),
-        (["--iterations", "many"], "invalid int value: 'many'"),
+        (["--iterations", "9"], "--iterations is for the policy 'search': name it in --policies"),
+        (["--iterations", "0"], "--iterations is for the policy 'search'"),
+        (["--budget-ms", "2"], "--budget-ms is for the policy 'search'"),
+        (["--seed", "0"], "--seed is for the policy 'search' or 'exact'"),
+        (
+            ["--time-limit", "9"],
+            "--time-limit is for the policy 'exact': name it in --policies (or give --certify)",
+        ),
+        (["--iterations", "-1"], "must be a whole number of at least 0 (got -1)"),
+        (["--time-limit", "nan"], "must be a number of at least 0 (got nan)"),
+        (["--iterations", "many"], "must be a whole number of at least 0 (got many)"),
         (["--polices", "fifo"], "unrecognized arguments: --polices fifo"),
     ],
 )
@@ -185,6 +190,37 @@ def test_options_that_cannot_apply_exit_with_two(run: Run, words: list[str], mes
     assert (status, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
+
+
+def test_search_repeats_exactly_for_a_seed_and_a_number_of_moves(run: Run) -> None:
+    words = (
+        "compare",
+        "two-apps",
+        "--policies",
+        "aware,search",
+        "--iterations",
+        "400",
+        "--seed",
+        "3",
+        "--json",
+    )
+    found = [json.loads(run(*words)[1]) for _ in range(2)]
+    for answer in found:
+        del answer["policies"]["aware"]["seconds"], answer["policies"]["search"]["seconds"]
+    assert found[0] == found[1]
+    policies = found[0]["policies"]
+    assert policies["search"]["objective"] >= policies["aware"]["objective"]
+
+
+def test_certify_proves_the_bound_of_every_plan(run: Run) -> None:
+    status, out, err = run("compare", "mixed-day", "--certify", "--time-limit", "60", "--json")
+    answer = json.loads(out)
+    assert (status, err) == (0, "")
+    assert answer["proofs"]["aware"]["status"] == "optimal"
+    assert {figures["bound"] for figures in answer["policies"].values()} == {473.351264}
+    status, out, _ = run("compare", "mixed-day", "--policies", "exact", "--time-limit", "60")
+    assert status == 0
+    assert out.rstrip().endswith("Proven optimal: no legal plan is worth more than 473.35.")
 
 
 @pytest.mark.parametrize(

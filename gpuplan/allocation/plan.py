@@ -243,6 +243,10 @@ class Comparison:
         """The scenario that all plans are for."""
         return next(iter(self.plans.values())).scenario
 
+    def with_proof(self, proof: Proof) -> "Comparison":
+        """The same plans beside a proof of how good a plan can be (see `Plan.with_proof`)."""
+        return Comparison({name: plan.with_proof(proof) for name, plan in self.plans.items()})
+
     @cached_property
     def table(self) -> "pd.DataFrame":
         """Tidy: a row per policy and figure, with ``policy, figure, value, unit``."""

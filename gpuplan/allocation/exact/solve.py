@@ -16,8 +16,8 @@ from gpuplan.inputs.errors import InputError, Mistake
 #: Moves of the search that makes the plan to start from, in those of two milliseconds.
 SEARCHES = 25
 
-#: Share of the time left for the starts, and for a grid at given starts.
-TIMES_SHARE, GRID_SHARE = 0.6, 0.35
+#: Share of the time left for the starts, then for more search, then for a grid at given starts.
+TIMES_SHARE, SEARCH_SHARE, GRID_SHARE = 0.4, 0.4, 0.5
 
 #: Cells of a model (choices x GPUs) up to which starts and places are solved together.
 MOST_CELLS = 400_000
@@ -122,6 +122,10 @@ def _prove(problem: Problem, effort: Effort, clock: _Clock) -> None:
     status = _run(relaxed, effort, clock, TIMES_SHARE * clock.left, lower, remember)
     if status == "INFEASIBLE":
         raise InputError(problem.scenario.name, [Mistake("", _conflict(problem))])
+    if status != "OPTIMAL" and not clock.over:
+        # a large day: the search finds better plans faster than the solver does
+        longer = Effort(budget_ms=1000 * SEARCH_SHARE * clock.left, seed=effort.seed)
+        clock.offer(search.run(problem, longer))
     if found and not clock.over:
         fixed = times_model(amounts, found)
         for literal in fixed.starts.values():
