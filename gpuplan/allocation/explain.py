@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.model import AllocationScenario, BatchJob
+from gpuplan.allocation.problem import compile_problem
 from gpuplan.inputs.errors import shorten
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def why(plan: "Plan", j: int) -> str:
 
     For a job that starts as early as it may, where it runs. For a late or unplaced one: what holds
     the place that would cost least to clear at its earliest step, and the largest block that was
-    free for its whole duration before it starts (or ever).
+    free for its whole duration before it starts (or ever). For a job with a range of sizes the place looked for is
+    that of the smallest size that fits the cluster.
     """
     scenario = plan.scenario
     job = scenario.batch[j]
@@ -34,8 +36,9 @@ def why(plan: "Plan", j: int) -> str:
     if job.name in plan.set_aside:
         return f"{name} is set aside: {plan.set_aside[job.name]}."
     start = int(plan.start[j])
-    where = _gpus(int(plan.first_gpu[j]), job.gpus)
-    length = scenario.steps_of(job.hours)
+    where = _gpus(int(plan.first_gpu[j]), int(plan.size[j])) + _of_range(job, int(plan.size[j]))
+    problem = compile_problem(scenario)
+    size, length = int(problem.size[j]), int(problem.duration[j])
     if job.running_on is not None:
         return f"{name} was running already on {where} and stays there for {_hours(length * hours)} more."
     earliest = scenario.steps_of(job.earliest_hour)
@@ -45,9 +48,9 @@ def why(plan: "Plan", j: int) -> str:
     until = start if start >= 0 else last + 1
     # without the job itself: what it holds later would be free for it earlier
     grid = np.where(plan.grid == j, NOBODY, plan.grid)
-    block, at = _largest_free(scenario, grid, job.gpus, range(earliest, until), length)
+    block, at = _largest_free(scenario, grid, size, range(earliest, until), length)
     moments = range(earliest, start if start >= 0 else scenario.horizon.steps)
-    once, once_at = _largest_free(scenario, grid, job.gpus, moments, 1)
+    once, once_at = _largest_free(scenario, grid, size, moments, 1)
     if start >= 0:
         head = (
             f"{name} waits {_hours((start - earliest) * hours)}, from hour {earliest * hours:g} "
@@ -55,9 +58,10 @@ def why(plan: "Plan", j: int) -> str:
         )
         span = "Before that"
     else:
-        head = f"{name} finds no place of {_count(job.gpus)} for {_hours(length * hours)} in the horizon"
+        head = f"{name} finds no place of {_count(size)}{_of_range(job, size)} for {_hours(length * hours)}"
+        head += " in the horizon"
         span = f"From hour {earliest * hours:g} on"
-    if block >= job.gpus:
+    if block >= size:
         # the policy passed a free place over: by its order, or for another job's sake
         return (
             f"{head}. A free block of {_count(block)} is left at hour {at * hours:g} in the finished plan, "
@@ -71,7 +75,7 @@ def why(plan: "Plan", j: int) -> str:
         free += f" moment was {_count(once)} (hour {once_at * hours:g})"
     else:
         free = "no GPU was ever free"
-    return f"{head}. {span}, {free}; {_holders(plan, grid, j, earliest, length)}."
+    return f"{head}. {span}, {free}; {_holders(plan, grid, size, earliest, length)}."
 
 
 def _largest_free(
@@ -106,10 +110,9 @@ def _under_node_rule(
     return np.insert(free, np.arange(node, free.size, node), False).astype(np.int64)
 
 
-def _holders(plan: "Plan", grid: Grid, j: int, step: int, length: int) -> str:
-    """Who holds the block that would be easiest to clear at ``step``."""
+def _holders(plan: "Plan", grid: Grid, size: int, step: int, length: int) -> str:
+    """Who holds the block of ``size`` GPUs that would be easiest to clear at ``step``."""
     scenario = plan.scenario
-    size = scenario.batch[j].gpus
     cells = grid[:, step : step + length]
     busy = np.concatenate([[0], np.cumsum((cells != NOBODY).sum(axis=1))])
     blocked = np.concatenate([[0], np.cumsum((cells == UNAVAILABLE).any(axis=1))])
@@ -146,6 +149,15 @@ def _holders(plan: "Plan", grid: Grid, j: int, step: int, length: int) -> str:
 
 def _gpus(first: int, n: int) -> str:
     return f"GPU {first}" if n == 1 else f"GPUs {first}-{first + n - 1}"
+
+
+def _of_range(job: BatchJob, size: int) -> str:
+    """Which of its sizes that is, where there is a choice."""
+    if job.max_gpus is None or job.max_gpus == job.gpus:
+        return ""
+    return (
+        f" ({size} of {job.gpus} to {job.max_gpus} GPUs, {_hours(round(job.hours_on(size), 2))} on so many)"
+    )
 
 
 def _count(n: int) -> str:

@@ -44,7 +44,10 @@ def stretches(plan: "Plan") -> pd.DataFrame:
 
 
 def jobs(plan: "Plan") -> pd.DataFrame:
-    """A row per batch job in file order; steps and hours are missing where it has no place."""
+    """A row per batch job in file order; steps and hours are missing where it has no place.
+
+    ``gpus`` and ``hours`` are those of the size that the plan chose (without a place: the smallest that fits).
+    """
     scenario = plan.scenario
     hours = scenario.horizon.step_hours
     rows = []
@@ -60,8 +63,8 @@ def jobs(plan: "Plan") -> pd.DataFrame:
             {
                 "job": job.name,
                 "kind": job.kind,
-                "gpus": job.gpus,
-                "hours": job.hours,
+                "gpus": int(plan.size[j]),
+                "hours": job.hours_on(int(plan.size[j])),
                 "priority": job.priority,
                 "state": state,
                 "first_gpu": int(plan.first_gpu[j]) if placed else None,
@@ -71,7 +74,7 @@ def jobs(plan: "Plan") -> pd.DataFrame:
                 "end_hour": end * hours if placed else math.nan,
                 "earliest_hour": job.earliest_hour,
                 "wait_hours": start * hours - job.earliest_hour if placed and not running else math.nan,
-                "finished": placed and start + scenario.steps_of(job.hours) <= scenario.horizon.steps,
+                "finished": placed and start + int(plan.duration[j]) <= scenario.horizon.steps,
                 "late_hours": math.nan if late is None else late,
             }
         )

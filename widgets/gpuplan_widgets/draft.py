@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.schema import job_mapping
 from gpuplan_widgets.controls import Controls, meant
 from gpuplan_widgets.job_table import FIELDS
 
@@ -53,13 +54,9 @@ def changes_of(
 
 def jobs_of(scenario: AllocationScenario) -> list[dict[str, Any]]:
     """The batch jobs as a scenario file gives them; optional values only where they are set."""
+    usual = {"earliest_hour": 0.0, "running_on": None, "deadline_hour": None, "scaling": 1.0}
     return [
-        {
-            **{field: getattr(job, field) for field in FIELDS},
-            **({"earliest_hour": job.earliest_hour} if job.earliest_hour else {}),
-            **({} if job.running_on is None else {"running_on": job.running_on}),
-            **({} if job.deadline_hour is None else {"deadline_hour": job.deadline_hour}),
-        }
+        {key: value for key, value in job_mapping(job).items() if key not in usual or value != usual[key]}
         for job in scenario.batch
     ]
 
@@ -67,10 +64,11 @@ def jobs_of(scenario: AllocationScenario) -> list[dict[str, Any]]:
 def place_of(path: str) -> tuple[str, int, str]:
     """The control that a mistake's path is about: its part, and row and field in the job table.
 
-    ``batch.3.gpus`` is ``("jobs", 3, "gpus")``; whatever is not in the table is ``("", -1, "")``.
+    ``batch.3.gpus`` is ``("jobs", 3, "gpus")``; whatever is not in the table is ``("", -1, "")``. GPU-hours stand in
+    the cell of hours.
     """
     parts = path.split(".")
     if len(parts) >= 2 and parts[0] == "batch" and parts[1].isdigit():
-        field = parts[2] if len(parts) > 2 and parts[2] in FIELDS else ""
-        return "jobs", int(parts[1]), field
+        field = "hours" if parts[2:3] == ["gpu_hours"] else parts[2] if len(parts) > 2 else ""
+        return "jobs", int(parts[1]), field if field in FIELDS else ""
     return "", -1, ""

@@ -1,12 +1,13 @@
 """A table of batch jobs that a person edits: values, order, new jobs, deleted jobs."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import anywidget
 import traitlets as t
 
-from gpuplan.allocation.model import BATCH_KINDS
+from gpuplan.allocation.model import BATCH_KINDS, BatchJob
 from gpuplan_widgets.build_bundle import STATIC
 
 #: Fields of a job that the table edits.
@@ -14,6 +15,11 @@ FIELDS = ("name", "kind", "gpus", "hours", "priority")
 
 #: Most rows that the page shows; further jobs stay as they are.
 MOST_ROWS = 300
+
+#: Stands behind the number in the hours cell of a job with a range of GPUs.
+GPU_HOURS = "GPU-h"
+
+_RANGE = re.compile(r"\s*([0-9]{1,9})\s*[-–]\s*([0-9]{1,9})\s*", re.ASCII)
 
 _NEW = {"kind": "training", "gpus": 1, "hours": 1, "priority": 1}
 
@@ -24,12 +30,14 @@ class JobTable(anywidget.AnyWidget):
     Parameters
     ----------
     jobs
-        Mappings with `name`, `kind`, `gpus`, `hours`, `priority`; further keys are kept with their job.
+        Mappings with `name`, `kind`, `gpus`, `hours` (`gpu_hours` where `gpus` is a range), `priority`; further
+        keys are kept with their job.
 
     Notes
     -----
     The rows live here; the page sends what the person did (``edit``, ``add``, ``delete``, ``move``).
-    Cells hold what was typed, right or wrong; `mistakes` says beside a cell what is wrong with it.
+    Cells hold what was typed, right or wrong; `mistakes` says beside a cell what is wrong with it. A range of GPUs
+    is written ``2-8``; the hours cell of its row then holds the work, ``40 GPU-h``.
     `edits` counts changes by the person and is what to observe.
     """
 
@@ -61,8 +69,8 @@ class JobTable(anywidget.AnyWidget):
             {
                 "name": row["name"],
                 "kind": row["kind"],
-                **{field: _number(row[field]) for field in ("gpus", "hours", "priority")},
-                **self._extras[row["id"]],
+                "priority": _number(row["priority"]),
+                **_work(row["gpus"], row["hours"], self._extras[row["id"]]),
             }
             for row in self.rows
         ] + [dict(job) for job in self._rest]
@@ -112,8 +120,17 @@ class JobTable(anywidget.AnyWidget):
     def edit(self, row_id: int, field: str, value: str) -> None:
         """Change one cell to what was typed."""
         if field in FIELDS:
-            self.rows = [{**row, field: str(value)} if row["id"] == row_id else row for row in self.rows]
+            self.rows = [
+                self._edited(row, field, str(value)) if row["id"] == row_id else row for row in self.rows
+            ]
             self.edits += 1
+
+    def _edited(self, row: dict[str, Any], field: str, value: str) -> dict[str, Any]:
+        """The row with another cell; where GPUs become a range or a number, the work stays and is said anew."""
+        changed = {**row, field: value}
+        if field == "gpus":
+            changed["hours"] = _same_work(row, value, self._extras[row["id"]].get("scaling", 1.0))
+        return changed
 
     def add(self) -> None:
         """Add a job of one GPU and one hour at the end."""
@@ -145,8 +162,9 @@ class JobTable(anywidget.AnyWidget):
     def _row(self, job: Mapping[str, Any], row_id: int | None = None) -> dict[str, Any]:
         if row_id is None:
             row_id, self._next_id = self._next_id, self._next_id + 1
-        self._extras[row_id] = {key: value for key, value in job.items() if key not in FIELDS}
-        return {"id": row_id, **{field: _text(job[field]) for field in FIELDS}, "note": _note(job)}
+        self._extras[row_id] = {key: value for key, value in job.items() if key not in (*FIELDS, "gpu_hours")}
+        cells = {"name": _text(job["name"]), "kind": _text(job["kind"]), **_work_cells(job)}
+        return {"id": row_id, **cells, "priority": _text(job["priority"]), "note": _note(job)}
 
     def _forget(self) -> None:
         """Drop what belongs to rows that are gone."""
@@ -176,6 +194,42 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def _work_cells(job: Mapping[str, Any]) -> dict[str, str]:
+    """The cells of GPUs and hours."""
+    gpus = job["gpus"]
+    if not isinstance(gpus, Mapping):
+        return {"gpus": _text(gpus), "hours": _text(job["hours"])}
+    cell = f"{_text(gpus['min'])}-{_text(gpus['max'])}"
+    return {"gpus": cell, "hours": f"{_text(job['gpu_hours'])} {GPU_HOURS}"}
+
+
+def _work(gpus: str, hours: str, extras: Mapping[str, Any]) -> dict[str, Any]:
+    """What the cells of GPUs and hours mean in a scenario file, with the other keys of the job."""
+    found = _RANGE.fullmatch(gpus)
+    if found is None:
+        rest = {key: value for key, value in extras.items() if key != "scaling"}
+        return {"gpus": _number(gpus), "hours": _number(hours), **rest}
+    work = _number(hours.strip().removesuffix(GPU_HOURS))
+    return {"gpus": {"min": int(found[1]), "max": int(found[2])}, "gpu_hours": work, **extras}
+
+
+def _same_work(row: Mapping[str, Any], gpus: str, scaling: float) -> str:
+    """The hours cell of a row whose GPUs change to ``gpus``: the same work, in the words of the new form."""
+    was, now = _RANGE.fullmatch(row["gpus"]), _RANGE.fullmatch(gpus)
+    cell = str(row["hours"])
+    amount = _number(cell.strip().removesuffix(GPU_HOURS))
+    before = _number(was[1] if was else row["gpus"])
+    size = _number(now[1] if now else gpus)
+    if (was is None) == (now is None) or isinstance(amount, str):
+        return cell
+    if not isinstance(before, int) or not isinstance(size, int) or not before or not size:
+        return cell
+    if now is not None:
+        return f"{_text(round(amount * before, 6))} {GPU_HOURS}"
+    job = BatchJob("", "training", before, amount / before, 1.0, max_gpus=before, scaling=scaling)
+    return _text(round(job.hours_on(size), 6))
+
+
 def _number(text: str) -> int | float | str:
     """A cell's number; what is no plain number stays text, for the scenario's own reading to judge."""
     stripped = text.strip()
@@ -187,6 +241,8 @@ def _number(text: str) -> int | float | str:
 def _note(job: Mapping[str, Any]) -> str:
     """What else the scenario says about a job, in words."""
     parts = []
+    if job.get("scaling") not in (None, 1):
+        parts.append(f"scaling {_text(job['scaling'])}")
     if job.get("running_on") is not None:
         parts.append(f"runs from GPU {job['running_on']} on")
     if job.get("earliest_hour"):

@@ -122,6 +122,9 @@ def gantt_data(plan: "Plan", frame: Frame, side: str, title: str) -> dict[str, C
     names = [work.name for work in everyone]
     columns = gantt.bar_columns(bars, frame, names)
     priority = [f"priority {work.priority:g}" for work in everyone]
+    for j, job in enumerate(scenario.batch):
+        if job.max_gpus is not None:
+            priority[j] += f", on {plan.size[j]} of {sizes_words(job)} GPUs"
     columns["detail"] = [priority[job] if job >= 0 else "" for job in bars.job.tolist()]
     unmet = (plan.demand - plan.served).sum(axis=0)
     before = len(columns["job"])
@@ -140,6 +143,11 @@ def gantt_data(plan: "Plan", frame: Frame, side: str, title: str) -> dict[str, C
     }
 
 
+def sizes_words(job: BatchJob) -> str:
+    """GPUs that a job may have: ``4``, or ``2–8`` where that is for the policy to choose."""
+    return f"{job.gpus}" if job.max_gpus is None else f"{job.gpus}–{job.max_gpus}"
+
+
 def _unmet_runs(unmet: Ints, hours: float) -> list[tuple[float, float, int]]:
     """Stretches of equal unmet demand: (from hour, to hour, GPUs)."""
     edges = np.flatnonzero(np.diff(unmet, prepend=-1, append=-1))
@@ -151,14 +159,14 @@ def _marks(plan: "Plan") -> list[tuple[bool, int, int, str]]:
     """Jobs that ran before step 0, and jobs cut by the end of the horizon."""
     scenario = plan.scenario
     marks: list[tuple[bool, int, int, str]] = []
-    starts, firsts = plan.start.tolist(), plan.first_gpu.tolist()
-    for job, start, first in zip(scenario.batch, starts, firsts, strict=True):
+    places = (plan.start.tolist(), plan.first_gpu.tolist(), plan.size.tolist(), plan.duration.tolist())
+    for job, start, first, size, duration in zip(scenario.batch, *places, strict=True):
         if start < 0:
             continue
         if job.running_on is not None:
-            marks.append((True, first, job.gpus, f"{gantt.safe_text(job.name)}: running at the start"))
-        if start + scenario.steps_of(job.hours) > scenario.horizon.steps:
-            marks.append((False, first, job.gpus, f"{gantt.safe_text(job.name)}: runs past the end"))
+            marks.append((True, first, size, f"{gantt.safe_text(job.name)}: running at the start"))
+        if start + duration > scenario.horizon.steps:
+            marks.append((False, first, size, f"{gantt.safe_text(job.name)}: runs past the end"))
     return marks
 
 
@@ -218,7 +226,7 @@ def usage(plan: "Plan") -> Ints:
     kinds = np.fromiter(
         (BATCH_KINDS.index(job.kind) for job in scenario.batch), np.int64, len(scenario.batch)
     )
-    sizes = np.fromiter((job.gpus for job in scenario.batch), np.int64, len(scenario.batch))
+    sizes = plan.size
     change = np.zeros((3, scenario.horizon.steps + 1), dtype=np.int64)
     np.add.at(change, (kinds[placed], plan.start[placed]), sizes[placed])
     np.add.at(change, (kinds[placed], plan.end[placed]), -sizes[placed])

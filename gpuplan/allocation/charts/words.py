@@ -88,22 +88,26 @@ def jobs_table(*plans: "Plan") -> str:
     names = figures.labels([plan.policy for plan in plans])
     hours = scenario.horizon.step_s / 3600
     spans = [
-        list(zip(plan.start.tolist(), plan.end.tolist(), plan.first_gpu.tolist(), strict=True))
+        list(
+            zip(*(array.tolist() for array in (plan.start, plan.end, plan.first_gpu, plan.size)), strict=True)
+        )
         for plan in plans
     ]
     rows = []
     for number, job in enumerate(scenario.batch[:MAX_ROWS]):
         places = []
         for plan, span in zip(plans, spans, strict=True):
-            start, end, first = span[number]
+            start, end, first, size = span[number]
             if start >= 0:
-                where = f"GPU {first}" if job.gpus == 1 else f"GPUs {first}–{first + job.gpus - 1}"
+                where = f"GPU {first}" if size == 1 else f"GPUs {first}–{first + size - 1}"
                 places.append(f"{frame.clock(start * hours)}–{frame.clock(end * hours)}, {where}")
             else:
                 places.append("set aside" if job.name in plan.set_aside else "no place")
-        rows.append(
-            [safe_text(job.name), job.kind, f"{job.gpus}", f"{job.hours:g}", f"{job.priority:g}", *places]
-        )
+        hours_words = f"{job.hours:g}"
+        if job.max_gpus not in (None, job.gpus):
+            hours_words = f"{job.hours_on(job.sizes[-1]):.3g}–{job.hours:g}"
+        wanted = [data.sizes_words(job), hours_words, f"{job.priority:g}"]
+        rows.append([safe_text(job.name), job.kind, *wanted, *places])
     caption = "Batch jobs and where each policy puts them"
     if len(scenario.batch) > MAX_ROWS:
         caption += f" (the first {MAX_ROWS} of {len(scenario.batch):,})"
