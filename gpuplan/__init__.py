@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gpuplan.allocation.plan import Comparison, Plan
     from gpuplan.allocation.policies import POLICIES
     from gpuplan.inputs.errors import InputError
-    from gpuplan.loading import certify, compare, load, plan, shipped
+    from gpuplan.loading import certify, compare, load, plan, sensitivity, shipped, take_apart
 
     __version__: str
 
@@ -26,7 +26,9 @@ _HOMES = {
     "compare": "gpuplan.loading",
     "load": "gpuplan.loading",
     "plan": "gpuplan.loading",
+    "sensitivity": "gpuplan.loading",
     "shipped": "gpuplan.loading",
+    "take_apart": "gpuplan.loading",
 }
 
 __all__ = [
@@ -41,7 +43,9 @@ __all__ = [
     "explore",
     "load",
     "plan",
+    "sensitivity",
     "shipped",
+    "take_apart",
 ]
 
 

@@ -12,8 +12,10 @@ from gpuplan.inputs.folders import data_folder
 from gpuplan.inputs.yaml_file import Row, read_yaml
 
 if TYPE_CHECKING:
+    from gpuplan.allocation.gain import GainApart
     from gpuplan.allocation.plan import Comparison, Plan
     from gpuplan.allocation.policies import Progress, Proof
+    from gpuplan.allocation.sensitivity import Sensitivity
 
 #: What a scenario may be given as.
 Source = str | Path | Mapping[str, Any] | AllocationScenario
@@ -125,6 +127,32 @@ def certify(
     from gpuplan.allocation import certify as proofs
 
     return proofs.certify(load(scenario), time_limit_s, report)
+
+
+def take_apart(scenario: Source, **effort: Any) -> "GainApart":
+    """The gain from ``fifo`` to ``search`` in steps (see `gpuplan.allocation.gain.take_apart`).
+
+    Raises
+    ------
+    InputError
+        For a scenario with mistakes or an effort that cannot be.
+    """
+    from gpuplan.allocation import gain
+
+    return gain.take_apart(load(scenario), **effort)
+
+
+def sensitivity(scenario: Source, *settings: Any, **more: Any) -> "Sensitivity":
+    """Figures over the penalty and the cluster's size (see `gpuplan.allocation.sensitivity.sensitivity`).
+
+    Raises
+    ------
+    InputError
+        For a scenario with mistakes, an unknown policy, a penalty that cannot be.
+    """
+    from gpuplan.allocation import sensitivity as curves
+
+    return curves.sensitivity(load(scenario), *settings, **more)
 
 
 def _shipped_files() -> dict[str, Path]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         to_html,
         utilization_chart,
     )
+    from gpuplan.allocation.charts.curves import sensitivity_chart
+    from gpuplan.allocation.charts.gain import waterfall_chart
 
 __all__ = [
     "comparison_chart",
@@ -28,15 +30,18 @@ __all__ = [
     "describe",
     "gantt",
     "gantt_pair",
+    "sensitivity_chart",
     "table",
     "to_html",
     "utilization_chart",
+    "waterfall_chart",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpuplan.allocation.charts import alone
+    from gpuplan.allocation.charts import alone, curves, gain
 
-    return getattr(alone, name)
+    home = {"waterfall_chart": gain, "sensitivity_chart": curves}.get(name, alone)
+    return getattr(home, name)

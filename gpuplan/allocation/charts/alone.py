@@ -128,7 +128,7 @@ def gantt(plan: "Plan", *, width: int = 720, mode: theme.Mode = "light") -> Offl
     spec = drawing.spec(frame, linked, "left", alone=True, page_width=width) | {
         "params": [*linked.params(), *theme.fill_params()]
     }
-    return _chart(spec, sets, mode, words.describe(plan))
+    return offline_chart(spec, sets, mode, words.describe(plan))
 
 
 def gantt_pair(
@@ -151,7 +151,7 @@ def gantt_pair(
     ]
     params = [*linked.params(), *theme.fill_params(), drawing.still_param()]
     spec = panels.grid(rows, beside=layout == "side") | {"params": params}
-    return _chart(spec, sets, mode, words.describe(left, right))
+    return offline_chart(spec, sets, mode, words.describe(left, right))
 
 
 def demand_chart(*plans: "Plan", width: int = 980, mode: theme.Mode = "light") -> OfflineChart:
@@ -195,7 +195,7 @@ def _columns_of_panels(
         for panel in row:
             panel["layer"].append(panels.area_legend(panels.DEMAND_KINDS if demand else panels.USAGE_KINDS))
     spec = panels.grid(rows, beside=True) | {"params": theme.fill_params()}
-    return _chart(spec, sets, mode, words.describe(*plans))
+    return offline_chart(spec, sets, mode, words.describe(*plans))
 
 
 def comparison_chart(
@@ -211,7 +211,7 @@ def comparison_chart(
     each = width // 2 - 20
     row = [panels.comparison_panel(each, name, len(plans)) for name in ("shares", "amounts")]
     spec = panels.grid([row], beside=True)
-    return _chart(spec, sets, mode, words.describe(*plans))
+    return offline_chart(spec, sets, mode, words.describe(*plans))
 
 
 def dashboard(
@@ -220,7 +220,7 @@ def dashboard(
     """Everything about two plans in one linked chart, as the live page shows it."""
     spec = dashboard_spec(left.scenario, width=width, layout=layout)
     sets = dashboard_data(left, right, width=width, layout=layout)
-    return _chart(spec, sets, mode, words.describe(left, right))
+    return offline_chart(spec, sets, mode, words.describe(left, right))
 
 
 def to_html(chart: alt.TopLevelMixin, *tables: str) -> str:
@@ -235,6 +235,7 @@ _TABLE_STYLE = (
 )
 
 
-def _chart(spec: Spec, sets: dict[str, Columns], mode: theme.Mode, description: str) -> OfflineChart:
+def offline_chart(spec: Spec, sets: dict[str, Columns], mode: theme.Mode, description: str) -> OfflineChart:
+    """A finished chart: a spec, its data sets by name, the colours of a mode, and what it shows in words."""
     head = {"$schema": SCHEMA, "description": description}
     return OfflineChart(drawing.inline(head | spec, sets, mode))
