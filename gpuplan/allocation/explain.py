@@ -58,8 +58,8 @@ def why(plan: "Plan", j: int) -> str:
         )
         span = "Before that"
     else:
-        head = f"{name} finds no place of {_count(size)}{_of_range(job, size)} for {_hours(length * hours)}"
-        head += " in the horizon"
+        least = "" if len(job.sizes) == 1 else f" (the smallest of {job.gpus} to {job.max_gpus})"
+        head = f"{name} finds no place of {_count(size)}{least} for {_hours(length * hours)} in the horizon"
         span = f"From hour {earliest * hours:g} on"
     if block >= size:
         # the policy passed a free place over: by its order, or for another job's sake
@@ -153,7 +153,7 @@ def _gpus(first: int, n: int) -> str:
 
 def _of_range(job: BatchJob, size: int) -> str:
     """Which of its sizes that is, where there is a choice."""
-    if job.max_gpus is None or job.max_gpus == job.gpus:
+    if len(job.sizes) == 1:
         return ""
     return (
         f" ({size} of {job.gpus} to {job.max_gpus} GPUs, {_hours(round(job.hours_on(size), 2))} on so many)"

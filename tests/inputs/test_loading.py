@@ -9,12 +9,17 @@ from gpuplan import load, plan, shipped
 from gpuplan.inputs.errors import InputError
 from gpuplan.inputs.folders import data_folder
 
-SHIPPED = ["big-day", "mixed-day", "training-rush", "two-apps"]
+#: The seven of the published comparison are tested in tests/allocation/test_benchmarks_found.py.
+BENCHMARKS = "benchmark-"
+
+SHIPPED = ["big-day", "elastic-training", "mixed-day", "training-rush", "two-apps"]
 
 
 def test_shipped_scenarios_are_listed_by_kind_and_name() -> None:
     found = [scenario for scenario in shipped() if scenario.kind == "allocation"]
-    assert [scenario.name for scenario in found] == SHIPPED
+    names = [scenario.name for scenario in found]
+    assert names == sorted(names)
+    assert [name for name in names if not name.startswith(BENCHMARKS)] == SHIPPED
     assert all(scenario.about and scenario.path.stem == scenario.name for scenario in found)
 
 
@@ -34,6 +39,7 @@ def test_shapes_of_the_shipped_scenarios() -> None:
     }
     assert sizes == {
         "big-day": (64, 8, 48, 60, 3),
+        "elastic-training": (16, 8, 24, 12, 1),
         "mixed-day": (8, 8, 24, 10, 1),
         "training-rush": (8, 8, 24, 16, 1),
         "two-apps": (16, 8, 24, 16, 2),
@@ -69,7 +75,7 @@ def test_a_reconstruction_says_so() -> None:
         ),
         (
             "nothing-like-it",
-            "there is no shipped scenario and no file of this name (shipped: big-day, mixed-day, ",
+            "there is no shipped scenario and no file of this name (shipped: benchmark-",
         ),
         ("absent.yaml", "there is no such file"),
         ("../absent", "there is no such file"),

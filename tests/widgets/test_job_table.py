@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuplan import load
 from gpuplan_widgets import JobTable
+from gpuplan_widgets.draft import jobs_of, place_of
 from gpuplan_widgets.job_table import MOST_ROWS
 from widgets.stage import staged
 
@@ -137,3 +139,45 @@ def test_long_hours_are_shown_in_short_until_they_are_edited(chromium: str, tmp_
         (message,) = page.evaluate("window.sent")
         assert (message["type"], message["field"], message["value"]) == ("edit", "hours", "4.25")
     assert table.jobs[0]["hours"] == 4.254166
+
+
+RANGED = {
+    "name": "wide", "kind": "training", "gpus": {"min": 2, "max": 8}, "gpu_hours": 40.0, "scaling": 0.5, "priority": 2
+}  # fmt: skip
+
+
+def test_a_range_of_gpus_is_shown_as_one_with_its_work_in_gpu_hours_and_given_back():
+    table = JobTable([RANGED])
+    row = table.rows[0]
+    assert (row["gpus"], row["hours"], row["note"]) == ("2-8", "40 GPU-h", "scaling 0.5")
+    assert table.jobs == [RANGED]
+    table.edit(row["id"], "hours", "64")
+    assert table.jobs == [{**RANGED, "gpu_hours": 64}]
+
+
+def test_a_number_of_gpus_becomes_a_range_and_back_with_the_same_work():
+    table = JobTable([JOBS[0]])
+    first = table.rows[0]["id"]
+    table.edit(first, "gpus", "2 - 8")
+    assert table.jobs[0]["gpus"] == {"min": 2, "max": 8}
+    assert table.jobs[0]["gpu_hours"] == 24
+    table.edit(first, "gpus", "8")
+    assert table.jobs == [{**JOBS[0], "gpus": 8, "hours": 3}]
+
+
+def test_a_size_chosen_from_a_range_lasts_as_long_as_its_scaling_says():
+    table = JobTable([RANGED])
+    table.edit(table.rows[0]["id"], "gpus", "8")
+    assert table.jobs == [{"name": "wide", "kind": "training", "gpus": 8, "hours": 10, "priority": 2}]
+
+
+def test_mistakes_of_a_range_stand_beside_the_cells_they_are_about():
+    assert place_of("batch.0.gpus.max") == ("jobs", 0, "gpus")
+    assert place_of("batch.0.gpu_hours") == ("jobs", 0, "hours")
+    assert place_of("batch.0.scaling") == ("jobs", 0, "")
+
+
+def test_the_rows_of_a_scenario_with_ranges_read_back_equal():
+    scenario = load("elastic-training")
+    rows = JobTable(jobs_of(scenario)).jobs
+    assert scenario.replace({"batch": rows}) == scenario

@@ -4,8 +4,8 @@ const HEADS = {
   name: "Job", kind: "Kind", gpus: "GPUs", hours: "Hours", priority: "Priority", note: "Also", act: "Order",
 };
 const HINTS = {
-  name: "any text, used once", gpus: "a power of two: 1, 2, 4, 8 …; ↑/↓ doubles and halves",
-  hours: "hours, or text with a unit such as 90min; ↑/↓ one hour", priority: "larger is more important; ↑/↓ one",
+  name: "any text, used once", gpus: "a power of two: 1, 2, 4, 8 …; ↑/↓ doubles and halves; 2-8: the policy chooses",
+  hours: "hours, or text with a unit such as 90min; ↑/↓ one hour; for a range of GPUs the work in GPU-hours", priority: "larger is more important; ↑/↓ one",
   kind: "kind of work", note: "set in the scenario file", act: "order of arrival",
 };
 let serial = 0;
