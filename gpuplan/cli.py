@@ -118,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     schema.add_argument("kind", choices=("allocation", "fairshare", "packing"))
     bench = command("bench", _bench, "print the benchmark table", "Every answer is asserted.")
     bench.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    bench.add_argument("--only", metavar="TEXT", default="", help="only measures with TEXT in their name")
     return parser
 
 
@@ -322,6 +323,9 @@ def _bench(options: argparse.Namespace) -> int:
     from gpuplan.benchmarks import all_entries
     from gpuplan.benchmarks.frame import as_records, as_table, measured
 
-    outcomes = measured(all_entries())
+    chosen = [entry for entry in all_entries() if options.only in entry.name]
+    if not chosen:
+        raise Refusal(f"no measure has {options.only!r} in its name")
+    outcomes = measured(chosen)
     print(json.dumps(as_records(outcomes), indent=2) if options.json else as_table(outcomes))
     return 1 if any(outcome.wrong for outcome in outcomes) else 0

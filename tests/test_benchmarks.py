@@ -6,8 +6,10 @@ import pytest
 
 from gpuplan.benchmarks import all_entries
 from gpuplan.benchmarks.allocation import made_up
-from gpuplan.benchmarks.frame import Measure, as_table, duration, fastest, measured
+from gpuplan.benchmarks.frame import Finding, Measure, as_table, duration, fastest, measured
+from gpuplan.benchmarks.quality import published_table, yardstick
 from gpuplan.cli import main
+from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.loading import load
 
 
@@ -20,9 +22,22 @@ ENTRIES = (Measure("half", lambda: 0.0005, 0.001), Measure("free", lambda: 2.0),
 
 def test_ratio_is_measured_over_target() -> None:
     half, free, bad = measured(ENTRIES)
-    assert (half.seconds, half.target_s, half.ratio, half.wrong) == (0.0005, 0.001, 0.5, None)
-    assert (free.seconds, free.target_s, free.ratio) == (2.0, None, None)
-    assert (bad.seconds, bad.ratio, bad.wrong) == (None, None, "4 is not 5")
+    assert (half.figure, half.target, half.ratio, half.wrong) == (0.0005, 0.001, 0.5, None)
+    assert (free.figure, free.target, free.ratio) == (2.0, None, None)
+    assert (bad.figure, bad.ratio, bad.wrong) == (None, None, "4 is not 5")
+
+
+def test_ratio_of_a_share_is_what_lacks_over_what_may_lack() -> None:
+    near, never = measured(
+        (
+            Measure("near", lambda: Finding(0.995, "beside"), 0.99, "share"),
+            Measure("never", lambda: Finding(None, "not within 1 s")),
+        )
+    )
+    assert near.ratio == pytest.approx(0.5)
+    assert as_table([near, never]).splitlines()[1].split() == ["near", "99.50%", "99.00%", "0.50", "beside"]
+    assert (never.figure, never.ratio, never.wrong) == (None, None, None)
+    assert as_table([never]).splitlines()[1].split() == ["never", "not", "within", "1", "s"]
 
 
 def test_table_shows_units_and_the_wrong_answer() -> None:
@@ -60,6 +75,45 @@ def test_bench_exits_with_one_where_an_answer_is_wrong(
     assert "WRONG" in capsys.readouterr().out
 
 
+def test_bench_runs_only_what_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("gpuplan.benchmarks.all_entries", lambda: ENTRIES)
+    assert main(["bench", "--only", "hal", "--json"]) == 0
+    assert [record["name"] for record in json.loads(capsys.readouterr().out)] == ["half"]
+    assert main(["bench", "--only", "nothing"]) != 0
+    assert "no measure has 'nothing' in its name" in capsys.readouterr().err
+
+
+def test_published_table_repeats_and_keeps_gaps_where_nothing_was_published() -> None:
+    table = published_table(iterations=50, proofs=False)
+    assert table.equals(published_table(iterations=50, proofs=False))
+    assert len(table) == 7
+    assert (abs(table["fifo"] - table["fifo_published"]).dropna() <= 0.003).all()
+    assert table["gain_published"].notna().sum() == 3
+    assert (table["gap_search"] >= 0).all()
+    assert (table["gain_search"] >= table["gain_aware"]).all()
+    assert (table["gain_bound"] >= table["gain_search"]).all()
+    assert not table["closed"].any()
+
+
+def test_without_a_solver_the_bound_by_prices_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(problem: object, effort: object) -> None:
+        raise InputError("exact", [Mistake("ortools", "is missing")])
+
+    monkeypatch.setattr("gpuplan.allocation.exact.solve.solve", missing)
+    known = yardstick.__wrapped__(made_up(8, 6, 3))
+    assert not known.closed
+    assert known.best <= known.bound
+    assert "bound by prices alone" in known.source
+
+
+def test_a_closed_yardstick_is_its_own_bound() -> None:
+    known = yardstick.__wrapped__(made_up(8, 6, 3))
+    assert known.closed
+    assert known.best == known.bound
+
+
 @pytest.mark.parametrize(("gpus", "steps", "jobs"), [(64, 24, 30), (16, 48, 200), (1024, 48, 300)])
 def test_made_up_days_are_valid_scenarios_and_repeat(gpus: int, steps: int, jobs: int) -> None:
     scenario = made_up(gpus, steps, jobs)
@@ -69,7 +123,7 @@ def test_made_up_days_are_valid_scenarios_and_repeat(gpus: int, steps: int, jobs
 
 
 def test_the_table_has_the_sizes_of_the_targets() -> None:
-    entries = {entry.name: entry.target_s for entry in all_entries()}
+    entries = {entry.name: entry.target for entry in all_entries()}
     assert entries["import gpuplan, fresh process"] == 0.1
     assert entries["kernel of aware, training-rush"] == 20e-6
     assert entries["plan with figures, 1024 GPUs x 48 steps, 5000 jobs"] == 0.1

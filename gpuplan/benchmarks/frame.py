@@ -12,6 +12,14 @@ SECOND_UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """A figure and what stands beside it; a figure of None was not reached."""
+
+    figure: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """One line of the benchmark table.
 
@@ -20,25 +28,33 @@ class Measure:
     name
         What is measured, as a reader of the table would say it.
     run
-        Measures, in seconds, and asserts that the answer was right (``AssertionError`` otherwise).
-    target_s
-        The aim in seconds; ``None`` where there is none (a line of a growth table).
+        Measures, in `unit`, and asserts that the answer was right (``AssertionError`` otherwise).
+    target
+        The aim; ``None`` where there is none (a line of a growth table).
+    unit
+        ``s``: seconds, at most the target. ``share``: a share of 1, at least the target.
     """
 
     name: str
-    run: Callable[[], float]
-    target_s: float | None = None
+    run: Callable[[], "float | Finding"]
+    target: float | None = None
+    unit: str = "s"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a measure found: seconds (``None`` where the answer was wrong), target, and their ratio."""
+    """What a measure found: the figure (``None``: the answer was wrong, or not reached), target, ratio.
+
+    Of seconds the ratio is measured over target, of shares what lacks over what may lack: below 1 is inside.
+    """
 
     name: str
-    seconds: float | None
-    target_s: float | None
+    figure: float | None
+    target: float | None
+    unit: str
     ratio: float | None
     wrong: str | None
+    note: str = ""
 
 
 def fastest(call: Callable[[], Any], *, budget_s: float = 0.5, at_least: int = 5) -> float:
@@ -69,11 +85,20 @@ def measured(entries: Iterable[Measure]) -> list[Outcome]:
 
 def _measured(entry: Measure) -> Outcome:
     try:
-        seconds = entry.run()
+        found = entry.run()
     except AssertionError as error:
-        return Outcome(entry.name, None, entry.target_s, None, str(error) or "the answer is wrong")
-    ratio = None if entry.target_s is None else seconds / entry.target_s
-    return Outcome(entry.name, seconds, entry.target_s, ratio, None)
+        wrong = str(error) or "the answer is wrong"
+        return Outcome(entry.name, None, entry.target, entry.unit, None, wrong)
+    if not isinstance(found, Finding):
+        found = Finding(found)
+    ratio = _ratio(found.figure, entry.target, entry.unit)
+    return Outcome(entry.name, found.figure, entry.target, entry.unit, ratio, None, found.note)
+
+
+def _ratio(figure: float | None, target: float | None, unit: str) -> float | None:
+    if figure is None or target is None:
+        return None
+    return figure / target if unit == "s" else (1 - figure) / (1 - target)
 
 
 def as_records(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
@@ -86,14 +111,20 @@ def as_table(outcomes: Iterable[Outcome]) -> str:
     rows = [
         (
             outcome.name,
-            duration(outcome.seconds) if outcome.wrong is None else "WRONG",
-            duration(outcome.target_s),
+            _shown(outcome.figure, outcome.unit) if outcome.wrong is None else "WRONG",
+            _shown(outcome.target, outcome.unit),
             "" if outcome.ratio is None else f"{outcome.ratio:.2f}",
-            outcome.wrong or "",
+            outcome.wrong or outcome.note,
         )
         for outcome in outcomes
     ]
     return aligned(("measure", "measured", "target", "ratio", ""), rows, right=(1, 2, 3))
+
+
+def _shown(figure: float | None, unit: str) -> str:
+    if unit == "s" or figure is None:
+        return duration(figure)
+    return f"{figure:.2%}"
 
 
 def duration(seconds: float | None) -> str:
