@@ -7,9 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.allocation.figures import UNITS
-from gpuplan.allocation.plan import Plan, plan, ready
-from gpuplan.allocation.policies.search import iterations_for
-from gpuplan.allocation.problem import compile_problem
+from gpuplan.allocation.plan import Plan, plan, ready, repeatable
 from gpuplan.inputs.errors import shorten
 
 if TYPE_CHECKING:
@@ -210,6 +208,6 @@ def take_apart(scenario: Any, **effort: Any) -> GainApart:
     """
     checked = ready(scenario)
     if not {"iterations", "budget_ms"} & set(effort):
-        effort = {"iterations": iterations_for(compile_problem(checked)), **effort}
+        effort = {**repeatable(checked), **effort}
     policies = dict.fromkeys(["fifo", *(policy for path in PATHS.values() for _, policy in path)])
     return GainApart({policy: plan(checked, policy, **effort) for policy in policies})

@@ -353,6 +353,13 @@ def plan(scenario: Any, policy: str = "aware", **effort: Any) -> Plan:
     return Plan(problem, chosen, assignment, time.perf_counter() - began)
 
 
+def repeatable(scenario: AllocationScenario) -> dict[str, int]:
+    """The effort of plans that come at once and repeat exactly: as many moves as take about two milliseconds."""
+    from gpuplan.allocation.policies.search import iterations_for
+
+    return {"iterations": iterations_for(compile_problem(scenario))}
+
+
 def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware"), **effort: Any) -> Comparison:
     """Plan a scenario under several policies; ``effort`` as in `plan`.
 

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.plan import Plan, plan, ready
-from gpuplan.allocation.policies.search import iterations_for
-from gpuplan.allocation.problem import compile_problem
+from gpuplan.allocation.plan import Plan, plan, ready, repeatable
 from gpuplan.inputs.errors import InputError, shorten
 
 if TYPE_CHECKING:
@@ -115,7 +113,7 @@ def sensitivity(
 
     checked = ready(scenario)
     if not {"iterations", "budget_ms"} & set(effort):
-        effort = {"iterations": iterations_for(compile_problem(checked)), **effort}
+        effort = {**repeatable(checked), **effort}
     over_penalty = [
         row
         for penalty in penalties

@@ -7,7 +7,7 @@ from typing import Any
 import ipywidgets as W
 
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.policies import POLICIES
+from gpuplan.allocation.policies import ALL
 from gpuplan_widgets import messages
 
 #: The usual choice of the penalty factor (that of Dharma-AI), marked on the slider.
@@ -55,7 +55,7 @@ def make(shipped: Sequence[str]) -> Controls:
     """Make the controls, not yet set to any scenario."""
     slider = {"continuous_update": True, "style": _DESCRIPTION, "layout": W.Layout(width="410px")}
     choice = {"style": _DESCRIPTION, "layout": W.Layout(width="350px")}
-    policies = list(POLICIES)
+    policies = [policy.name for policy in ALL if policy.live]
     shipped_options = [("the scenario given", ""), *((name, name) for name in shipped)]
     controls = Controls(
         preset=W.Dropdown(options=shipped_options, value="", description="Scenario", **choice),

@@ -12,8 +12,9 @@ import ipywidgets as W
 from gpuplan.allocation import engine
 from gpuplan.allocation.charts import describe
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.plan import Plan, plan
-from gpuplan.inputs.errors import InputError, shorten
+from gpuplan.allocation.plan import Plan, plan, policy_named, repeatable
+from gpuplan.allocation.policies import Proof
+from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.loading import load, shipped
 from gpuplan_widgets import controls as c
 from gpuplan_widgets import hand_outs, messages, reproduce
@@ -23,6 +24,7 @@ from gpuplan_widgets.draft import changes_of, jobs_of, place_of
 from gpuplan_widgets.job_table import JobTable
 from gpuplan_widgets.latest import Latest
 from gpuplan_widgets.picture import SIDES, Picture
+from gpuplan_widgets.studies import Studies
 
 #: Work that takes longer than this (seconds) is handed to a thread, and the page says so.
 SLOW_S = 0.15
@@ -87,7 +89,13 @@ class AllocationExplorer(W.VBox):
         self._caps: list[int | None] = []
         self._loaded_jobs: list[dict[str, Any]] = []
         self._scenario = self._given
-        self._plans = {side: plan(self._given, name) for side, name in zip(SIDES, policies, strict=True)}
+        for name in policies:
+            if not policy_named(name).live:
+                rule = (
+                    "is too slow to plan at every move of a control; the explorer proves on request (Certify)"
+                )
+                raise InputError("explorer", [Mistake("policies", rule, name)])
+        self._plans = self._plan(self._given, policies)
         self._policies = policies
         self._with_picture = picture
         self._worker = Latest(self._run)
@@ -154,6 +162,7 @@ class AllocationExplorer(W.VBox):
         self.account = account = Account(self._plans)
         self.summary, self.figures, self.tables = account.summary, account.figures, account.tables
         self.why, self.why_text, self.fold = account.why, account.why_text, account.fold
+        self.studies = Studies(self._given, self._proven)
         self.actions = hand_outs.bar(self)
 
     def _parts(self) -> list[Any]:
@@ -173,6 +182,7 @@ class AllocationExplorer(W.VBox):
             self.account.question,
             self.why_text,
             self.fold,
+            self.studies.fold,
             self.actions,
         ]
 
@@ -255,7 +265,9 @@ class AllocationExplorer(W.VBox):
                 self._fail(cause, error)
 
     def _plan(self, scenario: AllocationScenario, policies: tuple[str, str]) -> dict[str, Plan]:
-        plans = [plan(scenario, name) for name in policies]
+        # a number of moves, not a time: the same settings give the same picture
+        effort = repeatable(scenario)
+        plans = [plan(scenario, name, **effort) for name in policies]
         for one in plans:
             _ = one.figures  # counted here, where the time is taken
         return dict(zip(SIDES, plans, strict=True))
@@ -294,6 +306,7 @@ class AllocationExplorer(W.VBox):
         self.chart.label = describe(*plans.values())
         self._scenario, self._plans = scenario, plans
         self.account.show(plans, self._remarks())
+        self.studies.show(scenario)
         for message in self.controls.messages.values():
             messages.say(message, "")
         self.table.show_mistakes([])
@@ -301,6 +314,13 @@ class AllocationExplorer(W.VBox):
             top = max([scenario.cluster.gpus, *(max(curve, default=0) for curve in self.curve.curves)])
             if self.curve.vmax != top:
                 self.curve.vmax = top
+
+    def _proven(self, proof: Proof) -> None:
+        """Show what was proven beside the plans, until the scenario changes."""
+        with self._state:
+            self._plans = {side: one.with_proof(proof) for side, one in self._plans.items()}
+            self._picture.show(self._plans)
+            self.account.show(self._plans, self._remarks())
 
     def _remarks(self) -> list[str]:
         gone = [gpu for gpu in self._base.cluster.unavailable if gpu >= self._scenario.cluster.gpus]

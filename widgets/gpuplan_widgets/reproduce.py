@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.plan import Comparison, Plan
+from gpuplan.allocation.plan import Comparison, Plan, repeatable
 from gpuplan.inputs.errors import InputError
 from gpuplan.text import to_csv
 
@@ -43,8 +43,15 @@ def python(
     return (
         f"import gpuplan as gp\n"
         f"scenario = {source}\n"
-        f"both = gp.compare(scenario, {list(dict.fromkeys(policies))!r})\n"
+        f"both = gp.compare(scenario, {list(dict.fromkeys(policies))!r}{_effort(scenario, policies)})\n"
     )
+
+
+def _effort(scenario: AllocationScenario, policies: Sequence[str]) -> str:
+    """What makes plans of the search repeat."""
+    if "search" not in policies:
+        return ""
+    return "".join(f", {name}={value!r}" for name, value in repeatable(scenario).items())
 
 
 def _from_shipped(scenario: AllocationScenario, shipped: str, changes: dict[str, Any]) -> str | None:
