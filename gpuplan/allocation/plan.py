@@ -125,6 +125,8 @@ class Plan:
         quick = upper_bound(self.scenario)
         if self.proof is None or self.proof.bound is None or not self._is_under_the_rules():
             return quick
+        if self.proof.status == "optimal":
+            return self.proof.bound  # exact, where sums of prices may be rounded to just below it
         return min(quick, self.proof.bound)
 
     def _is_under_the_rules(self) -> bool:
