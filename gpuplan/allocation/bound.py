@@ -16,7 +16,7 @@ from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem, compile_p
 FEW_BLOCKS = 16
 
 #: Subgradient steps at most, and at least.
-MOST_ROUNDS, LEAST_ROUNDS = 350, 40
+MOST_ROUNDS, LEAST_ROUNDS = 350, 80
 
 #: Sizes and apps x steps x rounds that may be spent where more than `LEAST_ROUNDS` are taken.
 MOST_WORK = 2_000_000
@@ -42,7 +42,7 @@ def upper_bound(scenario: AllocationScenario) -> float:
     work = max(1, (len(sizes) + len(problem.apps)) * problem.steps)
     rounds = max(LEAST_ROUNDS, min(MOST_ROUNDS, MOST_WORK // work))
     plan = [(rounds, classes.size)]
-    if classes.size > 1 and rounds > 2 * LEAST_ROUNDS:
+    if classes.size > 1 and rounds > LEAST_ROUNDS:
         plan = [(int(PLAIN_SHARE * rounds), 1), (rounds - int(PLAIN_SHARE * rounds), classes.size)]
     found: list[float] = []
     for n_rounds, n_classes in plan:

@@ -162,7 +162,7 @@ class AllocationExplorer(W.VBox):
         self.account = account = Account(self._plans)
         self.summary, self.figures, self.tables = account.summary, account.figures, account.tables
         self.why, self.why_text, self.fold = account.why, account.why_text, account.fold
-        self.studies = Studies(self._given, self._proven)
+        self.studies = Studies(self._given, self._proven, lambda: self.chart.room)
         self.actions = hand_outs.bar(self)
 
     def _parts(self) -> list[Any]:

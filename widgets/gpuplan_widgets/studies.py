@@ -26,6 +26,9 @@ TITLES = ("Where does the gain come from?", "How sensitive is it?", "How good ca
 #: A drag must have rested so long (seconds) before a study is made anew.
 REST_S = 0.2
 
+#: Pixels that a fold's frame takes, the least that a chart gets, and from which on two paths stand side by side.
+FRAME, NARROWEST, BESIDE = 60, 300, 700
+
 #: Seconds that a proof may take.
 PROOF_S = 30.0
 
@@ -37,6 +40,8 @@ class Studies:
     ----------
     on_proof
         Called with a proof of the scenario on screen.
+    room
+        Pixels that the page has for a chart.
 
     Attributes
     ----------
@@ -48,8 +53,11 @@ class Studies:
         Begin a proof and end it early.
     """
 
-    def __init__(self, scenario: AllocationScenario, on_proof: Callable[[Proof], None]) -> None:
+    def __init__(
+        self, scenario: AllocationScenario, on_proof: Callable[[Proof], None], room: Callable[[], int]
+    ) -> None:
         self._scenario = scenario
+        self._room = room
         self._on_proof = on_proof
         self._made: dict[int, AllocationScenario] = {}
         self._stop = threading.Event()
@@ -107,15 +115,22 @@ class Studies:
             if opened == GAIN:
                 apart, figure = take_apart(scenario), self.figure.value
                 label = describe_gain(apart, figure)
-                self._draw(GAIN, waterfall_spec(apart, figure), waterfall_data(apart, figure), label)
+                spec = waterfall_spec(apart, figure, self._width(), beside=self._width() >= BESIDE)
+                self._draw(GAIN, spec, waterfall_data(apart, figure), label)
                 _say(self.said[GAIN], apart.sentence(figure))
             else:
                 found = sensitivity(scenario)
-                self._draw(CURVES, curves_spec(found), curves_data(found), describe_curves(found))
+                self._draw(
+                    CURVES, curves_spec(found, self._width()), curves_data(found), describe_curves(found)
+                )
                 _say(self.said[CURVES], found.sentence)
             self._made[opened] = scenario
         except Exception as error:  # nobody sees the traceback of a thread
             _say(self.said[opened], f"That could not be worked out: {_sentence(error)}")
+
+    def _width(self) -> int:
+        """Width of a chart inside a fold, whose frame takes some of the page's."""
+        return max(NARROWEST, self._room() - FRAME)
 
     def _draw(self, number: int, spec: Any, data: Any, label: str) -> None:
         if number in self.charts:
@@ -142,7 +157,7 @@ class Studies:
         ).start()
 
     def _draw_progress(self) -> None:
-        chart = ProgressChart()
+        chart = ProgressChart(min(640, self._width() - 60))
         self.charts[PROOF] = chart
         self._boxes[PROOF].children = (*self._boxes[PROOF].children, chart)
 

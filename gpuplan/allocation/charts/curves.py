@@ -29,6 +29,9 @@ LINES = (
     ("#009E73", [8, 3, 2, 3]),
 )
 
+#: From this width on (pixels) the panels of a setting stand in one row, else in two.
+WIDE = 760
+
 SETTINGS = (("penalty", "shortfall penalty"), ("gpus", "GPUs of the cluster"))
 
 
@@ -52,10 +55,14 @@ def curves_data(found: Sensitivity) -> dict[str, Columns]:
 
 def curves_spec(found: Sensitivity, width: int = 980) -> Spec:
     """A row of panels per setting, a column per figure, over the data sets of `curves_data`."""
-    each = max(150, width // len(PANELS) - 62)
+    beside = width >= WIDE
+    each = max(150, width // len(PANELS) - 62) if beside else max(130, width // 2 - 70)
     policies = list(dict.fromkeys(found.penalty["policy"].tolist() + found.gpus["policy"].tolist()))
     rows = [[_panel(name, title, figure, policies, each) for figure in PANELS] for name, title in SETTINGS]
-    return grid(rows, beside=True) | {
+    spec = grid(rows, beside=True)
+    if not beside:
+        spec["columns"] = 2
+    return spec | {
         "title": {
             "text": "How sensitive is it?",
             "subtitle": f"upright line: the scenario as it is; objective, value and bound in {VALUE_UNIT}",
@@ -76,7 +83,7 @@ def _panel(name: str, title: str, figure: tuple[str, str, bool], policies: list[
     looks = LINES * (1 + len(policies) // len(LINES))
     colours = {"domain": policies, "range": [looks[i][0] for i in range(len(policies))]}
     dashes = {"domain": policies, "range": [looks[i][1] for i in range(len(policies))]}
-    legend = {"title": "policy", "orient": "bottom", "symbolSize": 400}
+    legend = {"title": "policy", "orient": "bottom", "symbolSize": 400, "symbolType": "stroke"}
     stroke = field("policy", "nominal", scale=colours, legend=legend)
     dash = field("policy", "nominal", scale=dashes, legend=legend)
     tips = [

@@ -31,7 +31,7 @@ def progress_spec(width: int = 640) -> Spec:
     """Steps of both lines over seconds; the vertical axis does not start at zero, and says so."""
     domain = list(LINES)
     scales = [{"domain": domain, "range": [LINES[name][i] for name in domain]} for i in range(2)]
-    legend = {"title": None, "orient": "top", "symbolSize": 400}
+    legend = {"title": None, "orient": "top", "symbolSize": 400, "symbolType": "stroke"}
     y = field(
         "value",
         scale={"zero": False, "nice": True},
