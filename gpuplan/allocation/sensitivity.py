@@ -112,6 +112,7 @@ def sensitivity(
     import pandas as pd
 
     checked = ready(scenario)
+    penalties = tuple(penalties)  # looked at twice
     if not {"iterations", "budget_ms"} & set(effort):
         effort = {**repeatable(checked), **effort}
     over_penalty = [

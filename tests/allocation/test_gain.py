@@ -152,6 +152,14 @@ def test_the_penalty_at_which_a_block_outbids_traffic_is_found_and_named() -> No
     assert "block (2 GPUs × 2 h, priority 3)" in outbid.sentence
 
 
+def test_penalties_may_come_from_a_generator() -> None:
+    scenario = load("training-rush")
+    found = sensitivity(scenario, (penalty for penalty in (0, 8)), (8,), ("aware",))
+    assert found.penalty["penalty"].tolist() == [0, 8]
+    assert found.outbid == sensitivity(scenario, (0, 8), (8,), ("aware",)).outbid
+    assert found.outbid is not None
+
+
 def test_without_traffic_nothing_is_outbid() -> None:
     scenario = AllocationScenario(
         "calm", Cluster(2), Horizon(2), batch=(BatchJob("a", "training", 1, 1.0, 1.0),)
