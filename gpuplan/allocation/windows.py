@@ -344,14 +344,29 @@ class Outline:
         self.jobs = window.jobs.copy()
         self.best_jobs = window.jobs.copy()
 
+    def go_on_from_best(self) -> None:
+        """Make the best starts the current ones, and look for better ones than these at another price."""
+        self.jobs[:] = self.best_jobs
+        self.forget()
+
     def forget(self) -> None:
         """Forget the best starts, keep the current ones."""
         self.state[search_kernels.BEST] = -(1 << 62)
 
     def improve(
-        self, moves: int, heat: float, cooling: float, tuning: Int64, logs: Any, chance: Words
+        self,
+        moves: int,
+        heat: float,
+        cooling: float,
+        tuning: Int64,
+        logs: Any,
+        chance: Words,
+        apps: Int64 | None = None,
     ) -> None:
-        """Make moves from the current starts (see `gpuplan.allocation.search_kernels.schedule`)."""
+        """Make moves from the current starts (see `gpuplan.allocation.search_kernels.schedule`).
+
+        ``apps`` takes the place of the problem's, where unmet demand is to cost something else.
+        """
         window = self.window
         problem = window.problem
         kernels_for(problem.work, search_kernels).schedule(
@@ -372,7 +387,7 @@ class Outline:
             window.targets,
             window.order,
             problem.demand,
-            problem.apps,
+            problem.apps if apps is None else apps,
             self.best_jobs,
         )
 

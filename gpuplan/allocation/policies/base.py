@@ -31,7 +31,7 @@ class Effort:
     Parameters
     ----------
     budget_ms
-        Wall-clock time of `search`; used where `iterations` is not given.
+        Processor time of `search`, that of `aware` included; used where `iterations` is not given.
     iterations
         Moves of `search`: the same plan again for the same seed.
     seed
