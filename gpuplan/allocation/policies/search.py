@@ -32,7 +32,7 @@ PLACES = np.array(
 )
 
 #: Temperatures at the start and the end of a round, in what a job earns on average.
-SCHEDULE_HEAT = (0.2067, 0.01054)
+SCHEDULE_HEAT = (0.35, 0.01054)
 PLACES_HEAT = (0.0178, 0.00124)
 
 #: Share of a round for the starts.
@@ -49,7 +49,7 @@ CHEAP = (0.6, 0.4, 0.8)
 CHEAP_SHARE = 0.4
 
 #: A plan that is so many average jobs behind the best one is not gone on from.
-LOSS = 4.0
+LOSS = 1.5
 
 #: Moves in a window of a large cluster, and jobs without a place that are tried in it.
 WINDOW_MOVES = 400
