@@ -71,7 +71,7 @@ def test_every_policy_keeps_the_contract(policy: str, scenario: AllocationScenar
 
     Workers of ``exact`` race: of equal optima either may come first, so there the proven worth is what repeats.
     """
-    made = plan(scenario, policy, iterations=50)
+    made = plan(scenario, policy, iterations=50, time_limit_s=0.5)
     assert made.check() == []
     assert broken(made) == set()
     assert made.violations == 0
@@ -86,7 +86,7 @@ def test_every_policy_keeps_the_contract(policy: str, scenario: AllocationScenar
         assert (array.dtype, array.shape) == (np.int64, (n_jobs,))
     for array in (made.held, made.demand, made.served):
         assert (array.dtype, array.shape) == (np.int64, (n_apps, scenario.horizon.steps))
-    again = plan(scenario, policy, iterations=50)
+    again = plan(scenario, policy, iterations=50, time_limit_s=0.5)
     if policy == "exact":
         assert made.proof is not None
         assert again.proof is not None
@@ -193,7 +193,7 @@ def test_the_order_in_which_held_gpus_are_listed_does_not_matter(scenario: Alloc
         replace(app, held=None if app.held is None else app.held[::-1]) for app in scenario.realtime
     )
     for policy in POLICIES:
-        one = plan(scenario, policy, iterations=50)
+        one = plan(scenario, policy, iterations=50, time_limit_s=0.5)
         other = plan(replace(scenario, realtime=backwards), policy, iterations=50)
         assert one.grid.tobytes() == other.grid.tobytes()
 
