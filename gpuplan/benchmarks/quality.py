@@ -168,10 +168,12 @@ def _best(row: Published) -> Finding:
         figures = plans[name].figures
         used = _beside(row.utilization if name == "aware" else None)
         gain = _beside(row.value_gain if name == "aware" else None)
+        value = float(figures["value"] or 0) / float(fifo["value"] or 1) - 1
         texts.append(
-            f"{name} {figures['utilization']:.1%}{used}, gain {_objective(figures) / base - 1:.1%}{gain}"
+            f"{name} {figures['utilization']:.1%}{used}, gain of value {value:.1%}{gain}, "
+            f"of the objective {_objective(figures) / base - 1:.1%}"
         )
-    texts.append(f"gain of the bound {known.bound / base - 1:.1%}")
+    texts.append(f"of the objective at most {known.bound / base - 1:.1%}")
     return Finding(known.best / known.bound, "; ".join([*texts, known.source]))
 
 

@@ -1,7 +1,9 @@
 """How the seven ``benchmark-*`` scenarios were found: the first seed whose FIFO plan meets the published figures.
 
-Only the independent FIFO of `allocation.reference` is asked; no other policy is run, here or while the
-families were written. ``python tests/allocation/find_benchmarks.py`` writes the files anew.
+Only the independent FIFO of `allocation.reference` is asked. The families themselves (job counts, sizes, hours,
+and the range of FIFO where none was published) are choices by hand; those of the
+inference peak were changed before its file was drawn.
+``python tests/allocation/find_benchmarks.py`` writes the files anew.
 """
 
 import random

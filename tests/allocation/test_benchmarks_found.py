@@ -34,12 +34,12 @@ def test_gpus_steps_jobs_and_fifo_meet_the_published_figures(row: Published) -> 
         assert made.figures["jobs_finished"] == row.finished
 
 
-def test_the_contended_days_want_more_than_there_is() -> None:
-    for family in FAMILIES:
-        if family.name == "scale":
-            continue
-        scenario = load(f"benchmark-{family.name}")
-        wanted = sum(job.gpus * job.hours for job in scenario.batch) + sum(
-            sum(app.demand) for app in scenario.realtime
-        )
-        assert wanted > 0.85 * scenario.cluster.gpus * 24, family.name
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_days_want_more_than_there_is_but_for_the_inference_peak_and_scale(family: Family) -> None:
+    """Over the whole day; what contends on the inference peak are a few hours and the reservation."""
+    scenario = load(f"benchmark-{family.name}")
+    wanted = sum(job.gpus * job.hours for job in scenario.batch) + sum(
+        sum(app.demand) for app in scenario.realtime
+    )
+    contended = wanted > scenario.cluster.gpus * 24
+    assert contended == (family.name not in ("inference-peak", "scale"))
