@@ -1,11 +1,13 @@
 """The folds below an explorer: the gain taken apart, the curves, the proof; and the chart of a proof."""
 
+import threading
+
 import pytest
 
 import gpuplan as gp
 from gpuplan.allocation import certify as proofs
 from gpuplan.allocation.charts.progress import progress_data
-from gpuplan.allocation.policies import Progress
+from gpuplan.allocation.policies import Progress, Proof
 from gpuplan.inputs.errors import InputError
 from gpuplan_widgets import AllocationExplorer
 from gpuplan_widgets import studies as looks
@@ -76,6 +78,95 @@ def test_a_proof_stands_beside_the_plans_until_the_scenario_changes(explorer):
     explorer.controls.penalty.value = 9
     assert studies.said[looks.PROOF].value == ""
     assert explorer.plans["right"].proof is None
+
+
+@pytest.fixture
+def proof(monkeypatch):
+    """What every proof says that is asked for, at once and without a report."""
+    history = (Progress(0.0, 690.0, None), Progress(0.1, 693.063499, 693.063499))
+    made = Proof(693.063499, "optimal", "Proven optimal: made up.", history)
+    monkeypatch.setattr(looks, "certify", lambda *_: made)
+    return made
+
+
+def proven(explorer):
+    explorer.studies.certify.click()
+    until(lambda: not explorer.studies.certify.disabled)
+
+
+def test_a_proof_stays_while_only_a_policy_changes_and_is_there_again_on_the_way_back(explorer, proof):
+    proven(explorer)
+    explorer.controls.right.value = "aware"
+    assert [plan.proof for plan in explorer.plans.values()] == [proof, proof]
+    explorer.controls.penalty.value = 3
+    assert [plan.proof for plan in explorer.plans.values()] == [None, None]
+    explorer.controls.penalty.value = 8
+    assert [plan.proof for plan in explorer.plans.values()] == [proof, proof]
+    assert proof.sentence in explorer.studies.said[looks.PROOF].value
+
+
+def test_a_proof_that_comes_while_another_scenario_is_shown_is_not_taken_for_one_of_it(
+    explorer, proof, monkeypatch
+):
+    studies, before, show = explorer.studies, explorer.scenario, explorer.studies.show
+    proven(explorer)
+    arrived = []
+
+    def show_as_a_proof_comes(scenario):
+        late = threading.Thread(target=studies._prove, args=(before, threading.Event()))
+        late.start()
+        late.join(0.5)  # it waits for the plans on screen, or is done
+        arrived.append(late)
+        show(scenario)
+
+    monkeypatch.setattr(studies, "show", show_as_a_proof_comes)
+    explorer.controls.penalty.value = 0
+    for late in arrived:
+        late.join(30)
+    plan = explorer.plans["right"]
+    assert arrived
+    assert plan.proof is None
+    assert plan.bound >= plan.figures["objective"] > 900  # far above what was proven at a penalty of 8
+    assert studies.said[looks.PROOF].value == f"<p>{looks.CHANGED}</p>"
+
+
+def test_a_proof_known_already_is_drawn_as_it_went(explorer, proof):
+    proven(explorer)
+    drawn = explorer.studies.charts[looks.PROOF].payload["data"]["progress"]
+    assert drawn == progress_data(proof.history)["progress"]
+
+
+def test_a_proof_does_not_make_an_old_picture_a_new_one(explorer, proof):
+    explorer.chart.old = True
+    proven(explorer)
+    assert explorer.plans["right"].proof is proof
+    assert explorer.chart.old
+    assert "gp-old" in explorer.summary._dom_classes
+
+
+def test_stop_ends_a_proof_at_the_next_report_and_keeps_what_is_proven(explorer, monkeypatch):
+    begun = threading.Event()
+    half = Proof(700.0, "bounded", "At most 1.00% from the best possible: made up.")
+
+    def endless(_scenario, _limit, report):
+        number = 0
+        while True:
+            try:
+                report(Progress(0.1 * number, 690.0, 700.0))
+            except KeyboardInterrupt:
+                return half
+            number += 1
+            begun.set()
+
+    monkeypatch.setattr(looks, "certify", endless)
+    explorer.studies.certify.click()
+    assert begun.wait(30)
+    assert explorer.studies.certify.disabled
+    explorer.studies.stop.click()
+    until(lambda: not explorer.studies.certify.disabled)
+    assert explorer.studies.stop.disabled
+    assert half.sentence in explorer.studies.said[looks.PROOF].value
+    assert explorer.plans["right"].proof is half
 
 
 def test_without_ortools_the_fold_says_what_to_install(explorer, monkeypatch):

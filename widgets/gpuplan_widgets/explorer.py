@@ -302,6 +302,9 @@ class AllocationExplorer(W.VBox):
     # ------------------------------------------------------------------ showing
 
     def _publish(self, scenario: AllocationScenario, plans: dict[str, Plan]) -> None:
+        proof = self.studies.proof_of(scenario)
+        if proof is not None:
+            plans = {side: one.with_proof(proof) for side, one in plans.items()}
         self._picture.show(plans)
         self.chart.label = describe(*plans.values())
         self._scenario, self._plans = scenario, plans
@@ -315,12 +318,15 @@ class AllocationExplorer(W.VBox):
             if self.curve.vmax != top:
                 self.curve.vmax = top
 
-    def _proven(self, proof: Proof) -> None:
-        """Show what was proven beside the plans, until the scenario changes."""
+    def _proven(self, scenario: AllocationScenario, proof: Proof) -> None:
+        """Show what was proven beside the plans, unless they are of another scenario by now."""
         with self._state:
+            if scenario != self._scenario:
+                return
             self._plans = {side: one.with_proof(proof) for side, one in self._plans.items()}
-            self._picture.show(self._plans)
+            self._picture.show(self._plans, old=self.chart.old)
             self.account.show(self._plans, self._remarks())
+            self.account.mark(old=self.chart.old)
 
     def _remarks(self) -> list[str]:
         gone = [gpu for gpu in self._base.cluster.unavailable if gpu >= self._scenario.cluster.gpus]

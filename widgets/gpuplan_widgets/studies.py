@@ -11,6 +11,7 @@ import ipywidgets as W
 from gpuplan.allocation.certify import certify
 from gpuplan.allocation.charts.curves import curves_data, curves_spec, describe_curves
 from gpuplan.allocation.charts.gain import describe_gain, waterfall_data, waterfall_spec
+from gpuplan.allocation.charts.progress import progress_data
 from gpuplan.allocation.gain import FIGURES, take_apart
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies import Progress, Proof
@@ -29,6 +30,9 @@ REST_S = 0.2
 #: Pixels that a fold's frame takes, the least that a chart gets, and from which on two paths stand side by side.
 FRAME, NARROWEST, BESIDE = 60, 300, 700
 
+#: Said where a proof is of a scenario that is no longer on screen.
+CHANGED = "The scenario has changed meanwhile: certify again."
+
 #: Seconds that a proof may take.
 PROOF_S = 30.0
 
@@ -39,7 +43,7 @@ class Studies:
     Parameters
     ----------
     on_proof
-        Called with a proof of the scenario on screen.
+        Called with a scenario and what was proven of it.
     room
         Pixels that the page has for a chart.
 
@@ -54,12 +58,17 @@ class Studies:
     """
 
     def __init__(
-        self, scenario: AllocationScenario, on_proof: Callable[[Proof], None], room: Callable[[], int]
+        self,
+        scenario: AllocationScenario,
+        on_proof: Callable[[AllocationScenario, Proof], None],
+        room: Callable[[], int],
     ) -> None:
         self._scenario = scenario
         self._room = room
         self._on_proof = on_proof
         self._made: dict[int, AllocationScenario] = {}
+        self._proven: tuple[AllocationScenario, Proof] | None = None
+        self._telling = threading.Lock()  # what a fold says belongs to the scenario on screen
         self._stop = threading.Event()
         self._worker = Latest(self._study)
         self.figure = W.ToggleButtons(options=list(FIGURES), value="value", tooltips=["", "", ""])
@@ -83,11 +92,18 @@ class Studies:
 
     def show(self, scenario: AllocationScenario) -> None:
         """Follow the explorer to another scenario."""
-        if scenario != self._scenario:
-            self._stop.set()
-            _say(self.said[PROOF], "")
-        self._scenario = scenario
+        with self._telling:
+            if scenario != self._scenario:
+                self._stop.set()
+                proof = self.proof_of(scenario)
+                _say(self.said[PROOF], proof.sentence if proof else "")
+            self._scenario = scenario
         self._ask()
+
+    def proof_of(self, scenario: AllocationScenario) -> Proof | None:
+        """What was proven here last, where it was of this scenario."""
+        proven = self._proven
+        return proven[1] if proven is not None and proven[0] == scenario else None
 
     def wait(self, timeout: float = 60.0) -> bool:
         """Wait until no study is being made; return whether that came about in time."""
@@ -174,11 +190,13 @@ class Studies:
                     raise KeyboardInterrupt
 
             proof = certify(scenario, PROOF_S, report)
-            if scenario == self._scenario:
-                _say(self.said[PROOF], proof.sentence)
-                self._on_proof(proof)
-            else:
-                _say(self.said[PROOF], "The scenario has changed meanwhile: certify again.")
+            if not chart.history:  # known already: nothing was reported
+                chart.show(progress_data(proof.history))
+            self._proven = scenario, proof
+            self._on_proof(scenario, proof)
+            with self._telling:
+                now = proof.sentence if scenario == self._scenario else CHANGED
+                _say(self.said[PROOF], now)
         except Exception as error:
             _say(self.said[PROOF], _sentence(error))
         finally:
