@@ -14,7 +14,7 @@ from gpuplan.allocation.policies import POLICIES
 from gpuplan.loading import load, shipped
 
 def every_policy(scenario):
-    for policy in POLICIES:
+    for policy in POLICIES[:-1]:  # exact runs no kernel of its own
         assert plan(scenario, policy, iterations=300).check() == []
         plan(scenario, policy).figures
 

@@ -167,14 +167,14 @@ def assert_counted(made: Plan) -> None:
 @settings(max_examples=60 * MORE)
 @given(scenarios(max_gpus=70, max_steps=24), st.sampled_from(POLICIES))
 def test_every_figure_equals_an_independent_count(scenario: AllocationScenario, policy: str) -> None:
-    assert_counted(plan(scenario, policy, iterations=50))
+    assert_counted(plan(scenario, policy, iterations=50, time_limit_s=0.3))
 
 
 @settings(max_examples=40 * MORE)
 @given(scenarios(max_gpus=10, max_steps=10))
 def test_held_demand_served_and_ends_agree_with_the_grid(scenario: AllocationScenario) -> None:
     for policy in POLICIES:
-        made = plan(scenario, policy, iterations=50)
+        made = plan(scenario, policy, iterations=50, time_limit_s=0.3)
         n_jobs = len(scenario.batch)
         for r, app in enumerate(scenario.realtime):
             held = (made.grid == n_jobs + r).sum(axis=0)

@@ -219,7 +219,7 @@ def test_frames_hold_the_whole_grid_and_every_job_has_a_sentence(scenario: Alloc
     codes = {job.name: j for j, job in enumerate(scenario.batch)}
     codes |= {app.name: len(scenario.batch) + r for r, app in enumerate(scenario.realtime)}
     for policy in POLICIES:
-        made = plan(scenario, policy, iterations=50)
+        made = plan(scenario, policy, iterations=50, time_limit_s=0.3)
         grid = np.full(made.grid.shape, -1)
         grid[list(scenario.cluster.unavailable)] = -2
         frame = made.to_frame()

@@ -223,7 +223,7 @@ def test_each_job_of_the_real_day(
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_policy_plans_the_sample_legally(sample: philly.PhillyDay, policy: str) -> None:
-    made = plan(sample.scenario, policy)
+    made = plan(sample.scenario, policy, time_limit_s=1)
     assert made.check() == []
     assert made.figures["jobs_placed"] + made.figures["jobs_unplaced"] == 378  # type: ignore[operator]
     assert made.figures["jobs_placed"]

@@ -101,6 +101,6 @@ def test_the_real_days_counted_without_numpy(rates: Path, day: int, gaps: int, u
 def test_real_jobs_beside_real_traffic_are_planned_legally(shared: Path, rates: Path, policy: str) -> None:
     app = servegen.app(rates, day=7, requests_per_s_per_gpu=80, max_swap=4).app
     trace = shared / "traces" / "philly" / "philly_jobs.csv.gz"
-    made = plan(philly.day(trace, gpus=64, every=8, realtime=[app]).scenario, policy)
+    made = plan(philly.day(trace, gpus=64, every=8, realtime=[app]).scenario, policy, time_limit_s=1)
     assert made.check() == []
     assert made.figures["coverage"] == 1  # 8 units of penalty against 1 of value: nobody goes unserved
