@@ -19,7 +19,7 @@ FEW_BLOCKS = 16
 MOST_ROUNDS, LEAST_ROUNDS = 350, 80
 
 #: Sizes and apps x steps x rounds that may be spent where more than `LEAST_ROUNDS` are taken.
-MOST_WORK = 2_000_000
+MOST_WORK = 5_000_000
 
 #: Share of the rounds without classes of blocks, where there are enough for both.
 PLAIN_SHARE = 0.3
