@@ -92,7 +92,8 @@ def published_table(
     -------
     DataFrame
         Utilizations and gains as shares of 1. Our gains are of the objective (value less penalty) over that of
-        FIFO, the published one is of value; ``gain_bound`` is what no plan can exceed; ``gap_search`` is the gap
+        FIFO, the published one is of value; ``gain_exact`` is that of the best plan
+        known, which ``exact`` finds; ``gain_bound`` is what no plan can exceed; ``gap_search`` is the gap
         of ``search`` to ``bound``; ``closed`` says whether a plan attains the bound.
     """
     import pandas as pd
@@ -125,6 +126,7 @@ def _row(
         "gain_published": published.value_gain,
         "gain_aware": _objective(aware) / base - 1,
         "gain_search": _objective(search) / base - 1,
+        "gain_exact": None if known is None else known.best / base - 1,
         "gain_bound": bound / base - 1,
         "bound": bound,
         "gap_search": (bound - _objective(search)) / max(abs(bound), 1e-9),
