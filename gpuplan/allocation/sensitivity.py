@@ -1,13 +1,13 @@
 """How plans change with the penalty of unmet demand and with the size of the cluster."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.plan import Plan, plan, ready, repeatable
+from gpuplan.allocation.plan import Plan, plan, policy_named, ready, repeatable
 from gpuplan.inputs.errors import InputError, shorten
 
 if TYPE_CHECKING:
@@ -61,20 +61,27 @@ class Sensitivity:
         figures ``value``, ``coverage``, ``utilization``, ``objective``, ``bound``.
     refused : dict of int to str
         Sizes of the cluster that the scenario does not allow, with the reason.
-    outbid : Outbid or None
-        None where no block outbids traffic at any of the penalties.
+    outbids : dict of str to Outbid
+        By policy, where a block outbids traffic at one of the penalties; a better plan may do so at a higher
+        one. Policies that reserve and those that are too slow to ask at so many penalties have none.
     """
 
     scenario: AllocationScenario
     penalty: "pd.DataFrame"
     gpus: "pd.DataFrame"
     refused: dict[int, str]
-    outbid: Outbid | None
+    outbids: Mapping[str, Outbid]
+
+    @property
+    def outbid(self) -> Outbid | None:
+        """The one at the highest penalty; None where no block outbids traffic."""
+        return max(self.outbids.values(), key=lambda one: one.penalty, default=None)
 
     @property
     def sentence(self) -> str:
         """Where blocks stop to outbid traffic, in words, and which sizes were refused."""
-        said = self.outbid.sentence if self.outbid else "No block outbids traffic at any of these penalties."
+        told = [one.sentence for one in self.outbids.values()]
+        said = " ".join(told) or "No block outbids traffic at any of these penalties."
         left_out = "".join(f" {gpus} GPUs are left out: {reason}." for gpus, reason in self.refused.items())
         return said + left_out
 
@@ -135,7 +142,7 @@ def sensitivity(
         pd.DataFrame(over_penalty, columns=["penalty", *columns]),
         pd.DataFrame(over_gpus, columns=["gpus", *columns]),
         refused,
-        _outbid(checked, max((float(p) for p in penalties), default=0.0)),
+        _outbids(checked, max((float(p) for p in penalties), default=0.0), policies, effort),
     )
 
 
@@ -157,13 +164,22 @@ def _sizes(scenario: AllocationScenario) -> list[int]:
     return sorted(found | {cluster.gpus})
 
 
-def _outbid(scenario: AllocationScenario, most: float) -> Outbid | None:
-    """The largest penalty at which `aware` leaves demand unmet that it serves at the largest one."""
-    if not scenario.realtime or most <= 0:
-        return None
+def _outbids(
+    scenario: AllocationScenario, most: float, policies: Sequence[str], effort: dict[str, Any]
+) -> dict[str, Outbid]:
+    """What `_outbid` finds under each policy that may leave demand unmet and answers at once."""
+    if not scenario.realtime or not scenario.batch or most <= 0:
+        return {}
+    asked = (one for one in map(policy_named, policies) if one.live and not one.reservation)
+    found = {one.name: _outbid(scenario, most, one.name, effort) for one in asked}
+    return {policy: outbid for policy, outbid in found.items() if outbid is not None}
+
+
+def _outbid(scenario: AllocationScenario, most: float, policy: str, effort: dict[str, Any]) -> Outbid | None:
+    """The largest penalty at which a policy leaves demand unmet that it serves at the largest one."""
 
     def at(penalty: float) -> Plan:
-        return plan(scenario.replace({PENALTY: round(penalty, 6)}), "aware")
+        return plan(scenario.replace({PENALTY: round(penalty, 6)}), policy, **effort)
 
     dear = at(most)
     left = _unmet(dear)
@@ -205,7 +221,7 @@ def _told(below: Plan, above: Plan, dear: Plan, penalty: float) -> Outbid:
     size = "1 GPU" if job.gpus == 1 else f"{job.gpus} GPUs"
     block = f"{shorten(job.name)} ({size} × {job.hours:g} h, priority {job.priority:g})"
     sentence = (
-        f"Below a penalty of {penalty:.2f} aware leaves {hours:,.4g} GPU-h of traffic ({shorten(app.name)}) "
+        f"Below a penalty of {penalty:.2f} {below.policy} leaves {hours:,.4g} GPU-h of traffic ({shorten(app.name)}) "
         f"unserved for the sake of {block}; from there on it serves what it serves at any penalty."
     )
-    return Outbid("aware", round(penalty, 2), job.name, app.name, hours, sentence)
+    return Outbid(below.policy, round(penalty, 2), job.name, app.name, hours, sentence)

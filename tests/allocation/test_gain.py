@@ -160,6 +160,23 @@ def test_penalties_may_come_from_a_generator() -> None:
     assert found.outbid is not None
 
 
+def test_every_policy_that_may_leave_demand_unmet_has_a_penalty_of_its_own() -> None:
+    """On this day the search finds plans that leave demand unmet where `aware` serves it: one figure is not for all."""
+    scenario = load("training-rush")
+    found = sensitivity(scenario, (0, 8), (8,), ("fifo", "aware", "search", "aware"), iterations=2_000)
+    assert list(found.outbids) == ["aware", "search"]  # fifo reserves
+    for policy, outbid in found.outbids.items():
+        served = [
+            plan(scenario.replace({"objective.shortfall_penalty": penalty}), policy, iterations=2_000).figures
+            for penalty in (outbid.penalty - 0.02, outbid.penalty + 0.02, 8)
+        ]
+        short = [figures["shortfall_gpu_hours"] for figures in served]
+        assert short[0] > 0 == short[1] == short[2]
+        assert f"Below a penalty of {outbid.penalty:.2f} {policy} leaves" in found.sentence
+    assert found.outbid == max(found.outbids.values(), key=lambda one: one.penalty)
+    assert found.outbids["search"].penalty > found.outbids["aware"].penalty
+
+
 def test_without_traffic_nothing_is_outbid() -> None:
     scenario = AllocationScenario(
         "calm", Cluster(2), Horizon(2), batch=(BatchJob("a", "training", 1, 1.0, 1.0),)
