@@ -267,4 +267,10 @@ def test_the_checker_agrees_with_a_second_look_on_damaged_plans(
 def test_reservation_plans_of_the_reference_are_legal(scenario: AllocationScenario) -> None:
     for policy in ("fifo", "fifo-strict", "peak-priority"):
         start, first, grid = reference_plan(scenario, policy)
-        assert violations(scenario, np.array(start, int), np.array(first, int), np.array(grid), True) == []
+        cells = np.array(grid)
+        sizes = [
+            int((cells[:, s] == j).sum()) if s >= 0 else job.gpus
+            for j, (job, s) in enumerate(zip(scenario.batch, start, strict=True))
+        ]
+        starts, firsts = np.array(start, int), np.array(first, int)
+        assert violations(scenario, starts, firsts, cells, True, np.array(sizes, int)) == []
