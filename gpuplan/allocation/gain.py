@@ -124,11 +124,11 @@ class GainApart:
         parts = []
         for path in PATHS:
             steps = ", ".join(f"{s.words} {signed(scale * s.change)}" for s in self.steps(path, figure))
-            parts.append(f"{path}: {steps}")
+            parts.append(f"{path.capitalize()}: {steps}")
         total = signed(scale * self.total(figure))
         between = signed(scale * self.interaction(figure))
         return (
-            f"{figure.capitalize()} from fifo to search: {total} {unit}. {'; '.join(parts)}. "
+            f"{figure.capitalize()} from fifo to search: {total} {unit}. {'. '.join(parts)}. "
             f"The first two together give {between} beyond the sum of each alone."
         )
 

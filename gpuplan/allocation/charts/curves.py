@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from gpuplan import theme
 from gpuplan.allocation.charts.figures import VALUE_UNIT
-from gpuplan.allocation.charts.panels import grid
+from gpuplan.allocation.charts.panels import grid, lines
 from gpuplan.allocation.sensitivity import Sensitivity
 from gpuplan.gantt import Columns, Spec, safe_text
 from gpuplan.gantt.layers import field, mark
@@ -29,8 +29,11 @@ LINES = (
     ("#009E73", [8, 3, 2, 3]),
 )
 
-#: From this width on (pixels) the panels of a setting stand in one row, else in two.
-WIDE = 760
+#: From these widths on (pixels) the panels of a setting stand in one row, in two, else below each other.
+WIDE, NARROW = 760, 440
+
+#: Pixels beside the drawing area of a panel.
+BESIDE = 68
 
 SETTINGS = (("penalty", "shortfall penalty"), ("gpus", "GPUs of the cluster"))
 
@@ -55,17 +58,18 @@ def curves_data(found: Sensitivity) -> dict[str, Columns]:
 
 def curves_spec(found: Sensitivity, width: int = 980) -> Spec:
     """A row of panels per setting, a column per figure, over the data sets of `curves_data`."""
-    beside = width >= WIDE
-    each = max(150, width // len(PANELS) - 62) if beside else max(130, width // 2 - 70)
+    columns = len(PANELS) if width >= WIDE else 2 if width >= NARROW else 1
+    each = width // columns - BESIDE
     policies = list(dict.fromkeys(found.penalty["policy"].tolist() + found.gpus["policy"].tolist()))
     rows = [[_panel(name, title, figure, policies, each) for figure in PANELS] for name, title in SETTINGS]
     spec = grid(rows, beside=True)
-    if not beside:
-        spec["columns"] = 2
+    spec["columns"] = columns
     return spec | {
         "title": {
             "text": "How sensitive is it?",
-            "subtitle": f"upright line: the scenario as it is; objective, value and bound in {VALUE_UNIT}",
+            "subtitle": lines(
+                f"upright line: the scenario as it is; objective, value and bound in {VALUE_UNIT}", width
+            ),
         },
         "resolve": {"legend": {"stroke": "shared", "strokeDash": "shared"}},
     }
@@ -75,7 +79,7 @@ def _panel(name: str, title: str, figure: tuple[str, str, bool], policies: list[
     column, words, share = figure
     unit = "per cent" if share else VALUE_UNIT
     x = field(
-        "x", title=title, scale={"nice": False, "zero": False}, axis={"tickCount": 6, "titleLimit": width}
+        "x", title=title, scale={"nice": False, "zero": False}, axis={"tickCount": 4, "titleLimit": width}
     )
     axis = {"title": None, "tickCount": 5, "format": ",~r"}
     scale = {"domain": [0, 100]} if share else {"zero": True}

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from gpuplan import theme
 from gpuplan.allocation.charts.figures import BOUND_ROW, amount
-from gpuplan.allocation.charts.panels import grid
+from gpuplan.allocation.charts.panels import grid, lines
 from gpuplan.allocation.figures import UNITS
-from gpuplan.allocation.gain import PATHS, GainApart, scale_of, signed
+from gpuplan.allocation.gain import HORIZON, ORDER, PATHS, RESERVATION, SEARCH, GainApart, scale_of, signed
 from gpuplan.gantt import Columns, Spec, safe_text
 from gpuplan.gantt.layers import field, mark
 
@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 #: Colours of totals, gains and losses: apart for everybody, and each bar carries its signed number.
 COLOURS = {"total": "#9A9A9A", "gain": "#0072B2", "loss": "#D55E00"}
 
-ROW_PX = 26
-NAME_PX = 172
+#: Steps as they stand beside their bars.
+SHORT = {
+    RESERVATION: "no reservation",
+    ORDER: "order by worth",
+    HORIZON: "whole horizon",
+    SEARCH: "search",
+}
+
+#: Pixels of a row, at most for its name, and for the number at the end of its bar.
+ROW_PX, NAME_PX, NUMBER_PX = 26, 136, 68
 
 
 def waterfall_data(apart: GainApart, figure: str = "value") -> dict[str, Columns]:
@@ -26,7 +34,7 @@ def waterfall_data(apart: GainApart, figure: str = "value") -> dict[str, Columns
     bound = float(next(iter(apart.plans.values())).bound) if figure == "objective" else None
     tops = [scale * apart.figure(policy, figure) for policy in apart.plans] + [0.0]
     tops += [] if bound is None else [bound]
-    top = max(tops) + 0.22 * (max(tops) - min(tops) or 1.0)
+    top = max(tops) if max(tops) > min(tops) else 1.0
     sets: dict[str, Columns] = {}
     for number, path in enumerate(PATHS):
         rows: list[tuple[str, float, float, str, str]] = []
@@ -36,7 +44,7 @@ def waterfall_data(apart: GainApart, figure: str = "value") -> dict[str, Columns
             kind = "gain" if step.change >= 0 else "loss"
             rows.append(
                 (
-                    f"+ {step.words}",
+                    f"+ {SHORT[step.words]}",
                     scale * step.before,
                     scale * step.after,
                     kind,
@@ -44,9 +52,9 @@ def waterfall_data(apart: GainApart, figure: str = "value") -> dict[str, Columns
                 )
             )
         last = scale * apart.figure("search", figure)
-        rows.append(("search, in all", 0.0, last, "total", f"{last:,.1f} ({signed(last - first)})"))
+        rows.append(("search, in all", 0.0, last, "total", f"{last:,.1f}"))
         if bound is not None:
-            rows.append((BOUND_ROW, bound, bound, "total", f"bound {bound:,.1f}"))
+            rows.append((BOUND_ROW, bound, bound, "total", f"{bound:,.1f}"))
         sets[f"path_{number}"] = {
             "row": [row[0] for row in rows],
             "low": [round(min(row[1], row[2]), 4) for row in rows],
@@ -64,12 +72,13 @@ def waterfall_panel(number: int, path: str, figure: str, width: int, rows: int) 
     data = f"path_{number}"
     scale, unit = scale_of(figure)
     title = "per cent of available GPU-hours" if scale == 100 else unit
-    inset = min(NAME_PX, round(0.4 * width))
+    inset = min(NAME_PX, round(0.42 * width))
+    right = width - NUMBER_PX  # numbers stand inside the panel, or they would push the next one aside
     axis: Spec = {"title": title, "grid": True, "titleAnchor": "start", "titleX": inset, "format": ",~r"}
-    axis |= {"tickCount": 5, "titleLimit": width - inset}
+    axis |= {"tickCount": max(2, min(5, (right - inset) // 45)), "titleLimit": width - inset}
     names = {"labelLimit": inset - 6, "ticks": False, "domain": False, "offset": -inset, "labelPadding": 5}
     y = field("row", "nominal", sort=None, title=None, axis=names)
-    ends = {"zero": True, "nice": False, "range": [inset, width]}
+    ends = {"zero": True, "nice": False, "range": [inset, right]}
     x = {name: field(name, scale=ends, axis=axis) for name in ("low", "high", "top", "bound")}
     fill = field(
         "kind",
@@ -115,12 +124,15 @@ def waterfall_spec(apart: GainApart, figure: str = "value", width: int = 980, *,
     rows = 7 if figure == "objective" else 6
     panels = [waterfall_panel(n, path, figure, each, rows) for n, path in enumerate(PATHS)]
     scale, unit = scale_of(figure)
-    between = signed(scale * apart.interaction(figure))
+    between, total = (signed(scale * change) for change in (apart.interaction(figure), apart.total(figure)))
     spec = grid([panels], beside=beside)
     return spec | {
         "title": {
-            "text": f"{figure}: what each step from fifo to search gives",
-            "subtitle": f"the first two steps together give {between} {_short(unit)} beyond the sum of each alone",
+            "text": lines(f"{figure}: {total} {_short(unit)} from fifo to search, step by step", width, 7.2),
+            "subtitle": lines(
+                f"the first two steps together give {between} {_short(unit)} beyond the sum of each alone",
+                width,
+            ),
         }
     }
 

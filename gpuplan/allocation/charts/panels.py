@@ -1,5 +1,6 @@
 """Specs of the panels below the Gantts: demand, GPUs in use, and the comparison of figures."""
 
+import textwrap
 from collections.abc import Sequence
 
 from gpuplan import gantt, theme
@@ -58,6 +59,11 @@ def area_legend(kinds: Sequence[str]) -> Spec:
         "mark": {"type": "point", "opacity": 0, "strokeWidth": 0},
         "encoding": {"fill": fill},
     }
+
+
+def lines(text: str, width: int, px_per_character: float = 6.4) -> list[str]:
+    """A title in as many lines as a width (pixels) asks for."""
+    return textwrap.wrap(text, max(20, int(width / px_per_character)))
 
 
 def _title(words: str | Spec, width: int) -> Spec:

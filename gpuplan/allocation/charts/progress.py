@@ -37,7 +37,7 @@ def progress_spec(width: int = 640) -> Spec:
         scale={"zero": False, "nice": True},
         axis={"title": "objective (axis does not start at 0)", "tickCount": 5, "format": ",~r"},
     )
-    x = field("seconds", title="seconds", axis={"tickCount": 8, "format": ",~r"})
+    x = field("seconds", title="seconds", axis={"tickCount": max(2, width // 90), "format": ",~r"})
     stroke = field("line", "nominal", scale=scales[0], legend=legend)
     dash = field("line", "nominal", scale=scales[1], legend=legend)
     line = {"type": "line", "interpolate": "step-after", "strokeWidth": 2, "point": {"size": 25}}
