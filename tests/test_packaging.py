@@ -144,11 +144,10 @@ def test_the_python_of_the_readme_runs(
 def test_the_scenario_of_the_readme_is_one(checkout: Path, tmp_path: Path) -> None:
     from gpuplan.loading import load
 
-    found = blocks(checkout, "yaml")
-    assert found
-    for block in found:
-        (tmp_path / "readme.yaml").write_text(block, encoding="utf-8")
-        assert load(tmp_path / "readme.yaml").batch
+    whole, *jobs = blocks(checkout, "yaml")
+    for more in ("", *jobs):  # jobs stand alone in the text and are rows of the scenario's batch
+        (tmp_path / "readme.yaml").write_text(whole + more, encoding="utf-8")
+        assert len(load(tmp_path / "readme.yaml").batch) >= 1 + more.count("\n")
 
 
 def test_the_commands_of_the_readme_are_commands(
@@ -157,7 +156,7 @@ def test_the_commands_of_the_readme_are_commands(
     from gpuplan.cli import main
 
     monkeypatch.chdir(tmp_path)
-    (scenario,) = blocks(checkout, "yaml")
+    scenario, *_ = blocks(checkout, "yaml")
     (tmp_path / "tiny.yaml").write_text(scenario, encoding="utf-8")
     commands = [
         line.split("#")[0].split() for block in blocks(checkout, "console") for line in block.split("\n")
