@@ -68,7 +68,9 @@ def upper_bound(scenario: AllocationScenario) -> float:
     stakes += sum(cost * int(row.sum()) for cost, row in zip(problem.cost_units, problem.demand, strict=True))
     # what runs already is exact, and divided once as in the figures
     certain = _inherited(problem) * scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
-    return float(min(found) * scale + 1e-11 * stakes * scale + certain)
+    rest = min(found) * scale + 1e-11 * stakes * scale
+    # a small rest beside a large certain part is rounded: up, not down
+    return float(certain + rest + (1e-15 * abs(certain) if rest else 0.0))
 
 
 def _inherited(problem: Problem) -> int:
