@@ -17,7 +17,9 @@ from allocation.test_brute_force import contended, optimum, places
 from gpuplan.allocation import certify as proofs
 from gpuplan.allocation import engine
 from gpuplan.allocation.certify import certify
-from gpuplan.allocation.exact.amounts import amounts, units_of
+from gpuplan.allocation.exact import amounts as counting
+from gpuplan.allocation.exact import solve as solving
+from gpuplan.allocation.exact.amounts import amounts, hours, units_above, units_of
 from gpuplan.allocation.exact.models import times_model
 from gpuplan.allocation.model import (
     AllocationScenario,
@@ -191,6 +193,63 @@ def test_amounts_that_do_not_fit_the_solver_are_rounded_so_that_the_bound_stays_
             * int(problem.weight_sum[start + length] - problem.weight_sum[start])
         )
         assert found.gain(option, start) * found.unit >= units
+
+
+def test_amounts_beyond_what_floats_can_tell_apart_are_proven_as_whole_numbers() -> None:
+    """Objectives of 54 bits: what the solver tells as floats is told apart by what it counted."""
+    jobs = tuple(BatchJob(f"j{i}", "training", 4, 11.0 + i, 999_999.0 + i / 1000) for i in range(3))
+    scenario = AllocationScenario("dear", Cluster(4), Horizon(24), Objective(8.0, 24.0), batch=jobs)
+    problem = compile_problem(scenario)
+    found = amounts(problem)
+    assert found.exact
+    made = plan(scenario, "exact", time_limit_s=20)
+    assert counted(made) == optimum(scenario)
+    assert counted(made) * 10**9 > found.unit << 53
+    assert made.proof is not None
+    assert made.proof.status == "optimal"
+
+
+@given(st.floats(-1e12, 1e12))
+def test_a_bound_in_units_is_never_below_the_bound_in_hours(bound: float) -> None:
+    problem = compile_problem(load("training-rush"))
+    units = units_above(problem, bound)
+    step_hours = Fraction(problem.scenario.horizon.step_s, 3600)
+    assert Fraction(units, 10**9) * step_hours > Fraction(bound)
+    assert hours(problem, units) == pytest.approx(bound, rel=1e-12, abs=1e-8)
+
+
+def test_a_bound_of_the_solver_that_is_told_as_a_float_is_never_below_what_it_stands_for() -> None:
+    found = amounts(compile_problem(load("training-rush")))
+    for whole in (0, 7, (1 << 53) + 1, (1 << 59) + 33, -(1 << 59) - 33):
+        assert found.bound_units(float(whole)) >= found.exact_units(whole)
+
+
+def test_a_day_too_large_for_the_solver_is_searched_and_bounded_by_prices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(solving, "MOST_CHOICES", 10)
+    monkeypatch.setattr(solving, "times_model", None)
+    scenario = load("benchmark-large-blocks")
+    made = plan(scenario, "exact", time_limit_s=0.5)
+    assert made.check() == []
+    assert made.proof is not None
+    assert made.proof.status == "bounded"
+    assert made.proof.bound == pytest.approx(plan(scenario, "aware").bound)
+    assert made.proof.sentence.startswith("At most ")
+
+
+def test_amounts_that_were_rounded_are_told_and_the_bound_still_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(counting, "MOST", 1 << 12)
+    scenario = load("mixed-day")
+    made = plan(scenario, "exact", time_limit_s=2)
+    assert made.check() == []
+    assert made.proof is not None
+    assert made.proof.bound is not None
+    assert made.proof.bound >= 473.351264 - 1e-9
+    assert made.proof.status == "bounded"
+    assert "rounded upwards, so that the bound still holds" in made.proof.sentence
 
 
 def test_a_certificate_is_kept_by_fingerprint_and_lowers_the_bound_of_other_plans() -> None:

@@ -1,8 +1,8 @@
 """Objectives of plans as exact integers, and what the solver is given of them."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -39,9 +39,14 @@ class Amounts:
         """What a GPU-step of unmet demand of an app costs."""
         return self.problem.cost_units[r] // self.unit
 
+    def exact_units(self, objective: int) -> int:
+        """An objective in the solver's unit as exact units, inherited work included."""
+        return objective * self.unit + inherited(self.problem)
+
     def bound_units(self, bound: float) -> int:
-        """An upper bound in the solver's unit as exact units, inherited work included."""
-        return math.floor(bound + 1e-6) * self.unit + inherited(self.problem)
+        """An upper bound in the solver's unit as exact units; it is a float, whole up to 53 bits only."""
+        whole = math.floor(bound + 1e-6)
+        return self.exact_units(whole + (abs(whole) >> 52))
 
 
 def amounts(problem: Problem) -> Amounts:
@@ -94,7 +99,7 @@ def hours(problem: Problem, units: int) -> float:
     return units * problem.scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
 
 
-def spans(problem: Problem, assignment: Assignment) -> Sequence[tuple[int, int]]:
-    """(row of `Problem.options`, start) of each job, start -1 without a place."""
-    option = problem.option(assignment.size).tolist()
-    return list(zip(option, assignment.start.tolist(), strict=True))
+def units_above(problem: Problem, bound: float) -> int:
+    """Exact units that are no fewer than a bound in priority-weighted GPU-hours, however that was rounded."""
+    units = math.ceil(Fraction(bound) * 3600 * UNITS_PER_STEP / problem.scenario.horizon.step_s)
+    return units + (abs(units) >> 50) + 1

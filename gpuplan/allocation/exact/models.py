@@ -51,34 +51,56 @@ def times_model(amounts: Amounts, only: set[Choice] | None = None) -> Times:
     problem = amounts.problem
     model = cp_model.CpModel()
     starts: dict[Choice, Any] = {}
-    by_job: dict[int, list[Any]] = defaultdict(list)
-    use: list[list[Any]] = [[] for _ in range(problem.steps)]
-    terms: list[Any] = []
+    by_job: dict[int, dict[tuple[int, int], Any]] = defaultdict(dict)
+    use = [_Sum() for _ in range(problem.steps)]
+    worth = _Sum()
     for choice in choices(problem):
         if only is not None and choice not in only:
             continue
         j, option, start = choice
         literal = model.new_bool_var(f"job {j} size {option} start {start}")
         starts[choice] = literal
-        by_job[j].append(literal)
-        terms.append(amounts.gain(option, start) * literal)
+        by_job[j][option, start] = literal
+        worth.add(literal, amounts.gain(option, start))
         size = int(problem.options[option, O_SIZE])
         for t in range(start, _end(problem, option, start)):
-            use[t].append(size * literal)
+            use[t].add(literal, size)
     for literals in by_job.values():
-        model.add_at_most_one(literals)
+        model.add_at_most_one(literals.values())
     holds, unmet = _levels(model, problem)
     for r, row in enumerate(unmet):
-        terms += [-amounts.cost(r) * missing for missing in row]
+        for missing in row:
+            worth.add(missing, -amounts.cost(r))
     free = np.bitwise_count(problem.base).sum(axis=1).tolist()
-    for t in range(problem.steps):
-        model.add(sum(use[t]) + sum(row[t] for row in holds) <= int(free[t]))
+    for t, used in enumerate(use):
+        for row in holds:
+            used.add(row[t], 1)
+        model.add(used.expression() <= int(free[t]))
     _classes(model, problem, starts)
     if only is None:
-        _identical(model, problem, starts)
-    objective = sum(terms) if terms else 0
+        _identical(model, problem, by_job)
+    objective = worth.expression()
     model.maximize(objective)
     return Times(model, starts, holds, unmet, objective)
+
+
+class _Sum:
+    """A weighted sum of variables that grows: one expression at the end instead of one per term."""
+
+    def __init__(self) -> None:
+        self.variables: list[Any] = []
+        self.weights: list[int] = []
+
+    def add(self, variable: Any, weight: int) -> None:
+        """Add a term."""
+        self.variables.append(variable)
+        self.weights.append(weight)
+
+    def expression(self) -> Any:
+        """The sum as the solver takes it."""
+        from ortools.sat.python import cp_model
+
+        return cp_model.LinearExpr.weighted_sum(self.variables, self.weights)
 
 
 def _end(problem: Problem, option: int, start: int) -> int:
@@ -126,34 +148,35 @@ def _classes(model: Any, problem: Problem, starts: dict[Choice, Any]) -> None:
             break
         fits = int.from_bytes(problem.allowed[c].astype("<u8").tobytes(), "little")
         known = {word: side_by_side(word, fits, n) for word in set(words)}
-        for t, word in enumerate(words):
-            if known[word] == word.bit_count() // n:
-                continue
-            users = [
-                int(sizes[option]) // n * literal
-                for (_, option, start), literal in starts.items()
-                if sizes[option] >= n and start <= t < _end(problem, option, start)
-            ]
-            if users:
-                model.add(sum(users) <= known[word])
+        users = {t: _Sum() for t, word in enumerate(words) if known[word] < word.bit_count() // n}
+        if not users:
+            continue
+        for (_, option, start), literal in starts.items():
+            if sizes[option] >= n:
+                for t in range(start, _end(problem, option, start)):
+                    if t in users:
+                        users[t].add(literal, int(sizes[option]) // n)
+        for t, blocks in users.items():
+            if blocks.variables:
+                model.add(blocks.expression() <= known[words[t]])
 
 
-def _identical(model: Any, problem: Problem, starts: dict[Choice, Any]) -> None:
+def _identical(model: Any, problem: Problem, by_job: dict[int, dict[tuple[int, int], Any]]) -> None:
     """Of jobs that differ in name only, the one that comes first in the file starts first."""
     alike: dict[Any, list[int]] = defaultdict(list)
-    for j in problem.movable.tolist():
+    for j in by_job:
         rows = slice(int(problem.first_option[j]), int(problem.first_option[j + 1]))
         if rows.stop - rows.start == 1:
             milli = problem.option_milli[rows.start]
             alike[(*problem.options[rows].ravel().tolist(), int(problem.earliest[j]), milli)].append(j)
+    never = problem.steps
     for group in alike.values():
         for first, second in pairwise(group):
-            model.add(_when(problem, starts, first) <= _when(problem, starts, second))
-
-
-def _when(problem: Problem, starts: dict[Choice, Any], j: int) -> Any:
-    never = problem.steps
-    return never + sum((start - never) * literal for (i, _, start), literal in starts.items() if i == j)
+            order = _Sum()
+            for j, sign in ((first, 1), (second, -1)):
+                for (_, start), literal in by_job[j].items():
+                    order.add(literal, sign * (start - never))
+            model.add(order.expression() <= 0)
 
 
 def with_places(times: Times, problem: Problem) -> None:

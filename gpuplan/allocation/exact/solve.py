@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from gpuplan.allocation.bound import upper_bound
 from gpuplan.allocation.exact import amounts as counting
-from gpuplan.allocation.exact.models import Times, chosen, hint, plan_of, times_model, with_places
+from gpuplan.allocation.exact.amounts import Amounts
+from gpuplan.allocation.exact.models import Choice, Times, chosen, hint, plan_of, times_model, with_places
 from gpuplan.allocation.policies import search
 from gpuplan.allocation.policies.base import Assignment, Effort, Progress, Proof
 from gpuplan.allocation.problem import Problem
@@ -17,10 +21,14 @@ from gpuplan.inputs.errors import InputError, Mistake
 SEARCHES = 25
 
 #: Share of the time left for the starts, then for more search, then for a grid at given starts.
-TIMES_SHARE, SEARCH_SHARE, GRID_SHARE = 0.4, 0.4, 0.5
+TIMES_SHARE, SEARCH_SHARE, GRID_SHARE = 0.4, 0.5, 0.5
 
-#: Cells of a model (choices x GPUs) up to which starts and places are solved together.
-MOST_CELLS = 400_000
+#: Seeds among which the time for more search is divided: plans differ more between seeds than they gain with time.
+SEEDS = 4
+
+#: Choices of start and size up to which the solver is asked at all, and cells of a model (choices x GPUs)
+#: up to which starts and places are solved together: the time would pass before the first answer.
+MOST_CHOICES, MOST_CELLS = 60_000, 400_000
 
 MISSING = (
     'needs OR-Tools, which is not installed: pip install "gpuplan[exact]"; all other policies work without it'
@@ -38,6 +46,7 @@ class _Clock:
         self.plan = plan
         self.units = counting.units_of(problem, plan)
         self.bound: int | None = None
+        self.rounded = False
         self.stopped = False
         self.history: list[Progress] = []
         self.note()
@@ -107,44 +116,79 @@ def solve(problem: Problem, effort: Effort) -> Assignment:
 
 
 def _prove(problem: Problem, effort: Effort, clock: _Clock) -> None:
+    clock.lower(counting.units_above(problem, upper_bound(problem.scenario)))
+    if len(counting.choices(problem)) > MOST_CHOICES:
+        _search_on(problem, effort, clock, clock.left)
+        return
     amounts = counting.amounts(problem)
-    relaxed = times_model(amounts)
-    hint(relaxed, problem, clock.plan)
-    found: set[Any] = set()
-
-    def lower(bound: float) -> None:
-        clock.lower(amounts.bound_units(bound))
-
-    def remember(value: Callable[[Any], int]) -> None:
-        found.clear()
-        found.update(chosen(relaxed, value))
-
-    status = _run(relaxed, effort, clock, TIMES_SHARE * clock.left, lower, remember)
-    if status == "INFEASIBLE":
-        raise InputError(problem.scenario.name, [Mistake("", _conflict(problem))])
-    if status != "OPTIMAL" and not clock.over:
+    clock.rounded = not amounts.exact
+    found, known = _prove_starts(amounts, effort, clock)
+    if not known and not clock.over:
         # a large day: the search finds better plans faster than the solver does
-        longer = Effort(budget_ms=1000 * SEARCH_SHARE * clock.left, seed=effort.seed)
-        clock.offer(search.run(problem, longer))
+        _search_on(problem, effort, clock, SEARCH_SHARE * clock.left)
     if found and not clock.over:
         fixed = times_model(amounts, found)
         for literal in fixed.starts.values():
             fixed.model.add(literal == 1)
         with_places(fixed, problem)
-        fixed.model.maximize(fixed.objective)
         _run(fixed, effort, clock, GRID_SHARE * clock.left, None, _offering(fixed, problem, clock))
     if clock.over:
         return
     whole = times_model(amounts)
     if len(whole.starts) * problem.gpus > MOST_CELLS:
+        if not known:
+            _search_on(problem, effort, clock, clock.left)
         return
     with_places(whole, problem)
     hint(whole, problem, clock.plan)
-    if clock.bound is not None:
-        whole.model.add(whole.objective <= (clock.bound - counting.inherited(problem)) // amounts.unit)
     if amounts.exact:
+        if clock.bound is not None:
+            whole.model.add(whole.objective <= (clock.bound - counting.inherited(problem)) // amounts.unit)
         whole.model.add(whole.objective >= (clock.units - counting.inherited(problem)) // amounts.unit)
+    lower = _lowering(amounts, clock)
     _run(whole, effort, clock, clock.left, lower, _offering(whole, problem, clock))
+
+
+def _prove_starts(amounts: Amounts, effort: Effort, clock: _Clock) -> tuple[set[Choice], bool]:
+    """Starts worth more than the best plan (none: the solver found no such), and whether they are optimal."""
+    problem = amounts.problem
+    relaxed = times_model(amounts)
+    hint(relaxed, problem, clock.plan)
+    found: set[Choice] = set()
+
+    def remember(value: Callable[[Any], int]) -> None:
+        found.clear()
+        if amounts.exact_units(value(relaxed.objective)) > clock.units:
+            found.update(chosen(relaxed, value))
+
+    status = _run(relaxed, effort, clock, TIMES_SHARE * clock.left, _lowering(amounts, clock), remember)
+    if status == "INFEASIBLE":
+        raise InputError(problem.scenario.name, [Mistake("", _conflict(problem))])
+    return found, status == "OPTIMAL"
+
+
+def _search_on(problem: Problem, effort: Effort, clock: _Clock, seconds: float) -> None:
+    """More search, from other seeds."""
+    seeds = np.random.SeedSequence(_seed(effort)).spawn(SEEDS)
+    end = time.perf_counter() + seconds
+    for number, seed in enumerate(seeds):
+        left = end - time.perf_counter()
+        if clock.over or left <= 0:
+            return
+        budget_ms = 1000 * left / (SEEDS - number)
+        clock.offer(search.run(problem, Effort(budget_ms=budget_ms, seed=np.random.default_rng(seed))))
+
+
+def _seed(effort: Effort) -> int:
+    """The seed as a number; of a generator that `search` draws from, nothing more is taken."""
+    return 0 if isinstance(effort.seed, np.random.Generator) else int(effort.seed)
+
+
+def _lowering(amounts: Amounts, clock: _Clock) -> Callable[[float], None]:
+    """Pass bounds on: an optimum comes as a whole number, what is bounded only as a float."""
+    return lambda bound: clock.lower(
+        amounts.exact_units(bound) if isinstance(bound, int) else amounts.bound_units(bound)
+    )
 
 
 def _offering(times: Times, problem: Problem, clock: _Clock) -> Callable[[Callable[[Any], int]], None]:
@@ -163,9 +207,10 @@ def _run(
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()
+    solver.parameters.absolute_gap_limit = 0.0  # it would be taken of floats
     solver.parameters.max_time_in_seconds = max(0.05, seconds)
     solver.parameters.num_workers = min(8, os.cpu_count() or 1)
-    solver.parameters.random_seed = effort.seed % (1 << 31) if isinstance(effort.seed, int) else 0
+    solver.parameters.random_seed = _seed(effort) % (1 << 31)
     before = time.perf_counter()
 
     class Listener(cp_model.CpSolverSolutionCallback):
@@ -183,8 +228,10 @@ def _run(
     solver.best_bound_callback = new_bound
     status = solver.solve(times.model, Listener())
     name = str(solver.status_name(status))
+    if name == "MODEL_INVALID":
+        raise RuntimeError(f"the solver refuses the model: {times.model.validate()}")
     if lower is not None and name in ("OPTIMAL", "FEASIBLE"):
-        lower(solver.objective_value if name == "OPTIMAL" else solver.best_objective_bound)
+        lower(solver.value(times.objective) if name == "OPTIMAL" else solver.best_objective_bound)
     early = time.perf_counter() - before < seconds - 0.2
     if name in ("FEASIBLE", "UNKNOWN") and early and not clock.closed:
         clock.stopped = True  # the solver has caught Ctrl-C itself
@@ -203,6 +250,10 @@ def _proof(problem: Problem, clock: _Clock) -> Proof:
         )
     gap = (clock.bound - clock.units) / max(1, abs(clock.bound))
     sentence = f"At most {gap:.2%} from the best possible: no legal plan is worth more than {bound:,.2f}{_why(clock)}."
+    if clock.rounded:
+        sentence += (
+            " Amounts were too large for the solver and were rounded upwards, so that the bound still holds."
+        )
     return Proof(bound, "bounded", sentence, history)
 
 
