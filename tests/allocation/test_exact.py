@@ -2,6 +2,8 @@
 
 import builtins
 import math
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -137,6 +139,27 @@ def test_it_stops_with_the_best_so_far_when_asked_to() -> None:
     assert made.proof is not None
     assert made.proof.status in ("none", "bounded")
     assert "stopped before the proof was complete" in made.proof.sentence
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.5])
+def test_a_signal_of_ctrl_c_stops_it_and_the_next_one_is_heard_too(after_s: float) -> None:
+    """The solver's own handler of signals would end the process at the second one, or wait for itself."""
+    handler = signal.getsignal(signal.SIGINT)
+    for _ in range(2):
+        sent: list[Progress] = []
+
+        def interrupt(progress: Progress, sent: list[Progress] = sent) -> None:
+            if progress.bound is not None and progress.seconds >= after_s and not sent:
+                sent.append(progress)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        made = plan(load("big-day"), "exact", time_limit_s=60, report=interrupt)
+        assert made.check() == []
+        assert made.proof is not None
+        assert made.proof.status == "bounded"
+        assert sent
+        assert "stopped before the proof was complete" in made.proof.sentence
+        assert signal.getsignal(signal.SIGINT) is handler
 
 
 def without_ortools(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,9 @@ SEEDS = 4
 #: Choices of start and size up to which the solver is asked at all, and cells of a model (choices x GPUs)
 #: up to which starts and places are solved together: the time would pass before the first answer.
 MOST_CHOICES, MOST_CELLS = 60_000, 400_000
+
+#: Seconds between two looks at whether somebody has asked the solver to stop.
+HEARING_S = 0.1
 
 MISSING = (
     'needs OR-Tools, which is not installed: pip install "gpuplan[exact]"; all other policies work without it'
@@ -207,11 +211,12 @@ def _run(
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()
+    # its own handler may wait for itself for ever, and leaves the next Ctrl-C to end the process
+    solver.parameters.catch_sigint_signal = False
     solver.parameters.absolute_gap_limit = 0.0  # it would be taken of floats
     solver.parameters.max_time_in_seconds = max(0.05, seconds)
     solver.parameters.num_workers = min(8, os.cpu_count() or 1)
     solver.parameters.random_seed = _seed(effort) % (1 << 31)
-    before = time.perf_counter()
 
     class Listener(cp_model.CpSolverSolutionCallback):
         def on_solution_callback(self) -> None:
@@ -226,16 +231,26 @@ def _run(
             solver.stop_search()
 
     solver.best_bound_callback = new_bound
-    status = solver.solve(times.model, Listener())
-    name = str(solver.status_name(status))
+    name = _in_a_thread(solver, times.model, Listener(), clock)
     if name == "MODEL_INVALID":
         raise RuntimeError(f"the solver refuses the model: {times.model.validate()}")
     if lower is not None and name in ("OPTIMAL", "FEASIBLE"):
         lower(solver.value(times.objective) if name == "OPTIMAL" else solver.best_objective_bound)
-    early = time.perf_counter() - before < seconds - 0.2
-    if name in ("FEASIBLE", "UNKNOWN") and early and not clock.closed:
-        clock.stopped = True  # the solver has caught Ctrl-C itself
     return name
+
+
+def _in_a_thread(solver: Any, model: Any, listener: Any, clock: _Clock) -> str:
+    """Solve beside the thread of the caller, which is the one that hears of Ctrl-C."""
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(solver.solve, model, listener)
+        while not answer.done():
+            try:
+                wait([answer], timeout=HEARING_S)
+            except KeyboardInterrupt:
+                clock.stopped = True
+            if clock.stopped or clock.closed:
+                solver.stop_search()  # said again and again: it is not heard before the search has begun
+        return str(solver.status_name(answer.result()))
 
 
 def _proof(problem: Problem, clock: _Clock) -> Proof:
