@@ -9,7 +9,7 @@ from gpuplan.allocation import bound_kernels, kernels
 from gpuplan.allocation.engine import kernels_for
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies.base import reservations
-from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem, compile_problem
+from gpuplan.allocation.problem import Int64, Problem, as_int, compile_problem, side_by_side
 
 #: A class of blocks gets a price of its own where at most so many of them fit: with more, rounding
 #: down to whole blocks hardly counts.
@@ -62,24 +62,15 @@ def upper_bound(scenario: AllocationScenario) -> float:
             n_rounds,
         )
         found.append(float(bound))
-    scale = scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
+    scale = problem.hours(1)
     # the sums of the relaxation are floating-point: give way by more than they can be off
     stakes = float(np.abs(milli[rows] * sizes[:, 0] * sizes[:, 1]).sum()) * 1e6
     stakes += sum(cost * int(row.sum()) for cost, row in zip(problem.cost_units, problem.demand, strict=True))
     # what runs already is exact, and divided once as in the figures
-    certain = _inherited(problem) * scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
+    certain = problem.hours(problem.inherited)
     rest = min(found) * scale + 1e-11 * stakes * scale
     # a small rest beside a large certain part is rounded: up, not down
     return float(certain + rest + (1e-15 * abs(certain) if rest else 0.0))
-
-
-def _inherited(problem: Problem) -> int:
-    """What work that runs already earns."""
-    running = np.flatnonzero(problem.running >= 0)
-    ends = np.minimum(problem.duration[running], problem.steps)
-    weighted = problem.size[running] * problem.weight_sum[ends]
-    milli = (problem.option_milli[problem.first_option[j]] for j in running.tolist())
-    return sum(factor * amount for factor, amount in zip(milli, weighted.tolist(), strict=True))
 
 
 def _sizes(problem: Problem) -> tuple[Int64, Int64, Int64]:
@@ -132,26 +123,13 @@ def _unmet(problem: Problem) -> tuple[np.ndarray[Any, np.dtype[np.float64]], Int
 def _classes(problem: Problem, free: Int64, largest: int) -> tuple[Int64, Int64]:
     """Classes of blocks that get a price, and how many blocks of each fit side by side in a step, int64[Z, T]."""
     classes, blocks = [1], [free]
-    words = [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in problem.base]
+    words = [as_int(row) for row in problem.base]
     for c in range(1, len(problem.allowed)):
         n = 1 << c
         if n > largest or problem.gpus // n > FEW_BLOCKS:
             continue
-        allowed = int.from_bytes(problem.allowed[c].astype("<u8").tobytes(), "little")
-        known = {word: _side_by_side(word, allowed, n, problem.gpus) for word in set(words)}
+        allowed = as_int(problem.allowed[c])
+        known = {word: side_by_side(word, allowed, n) for word in set(words)}
         classes.append(n)
         blocks.append(np.array([known[word] for word in words], np.int64))
     return np.array(classes, np.int64), np.array(blocks, np.int64)
-
-
-def _side_by_side(free: int, allowed: int, n: int, gpus: int) -> int:
-    """The most blocks of ``n`` GPUs that fit into ``free`` (bits): the lowest first is never wrong."""
-    count = first = 0
-    whole = (1 << n) - 1
-    while first + n <= gpus:
-        if allowed >> first & 1 and free >> first & whole == whole:
-            count += 1
-            first += n
-        else:
-            first += 1
-    return count

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpuplan.allocation import kernels
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.allocation.problem import UNITS_PER_STEP, Int64, Problem
+from gpuplan.allocation.problem import Int64, Problem
 
 Figures = dict[str, float | int | None]
 
@@ -102,13 +102,13 @@ def figures(problem: Problem, start: Int64, size: Int64, held: Int64, swaps: int
         if start_step >= 0 and job.running_on is None
     ]
     n_placed = int(placed.sum())
-    objective = _amount(value - penalty, scenario)
+    objective = problem.hours(value - penalty)
     found: Figures = {
         "utilization": useful / available if available else 0.0,
         "held": (batch + int(held.sum())) / available if available else 0.0,
-        "value": _amount(value, scenario),
-        "value_undecayed": _amount(plain, scenario),
-        "penalty": _amount(penalty, scenario),
+        "value": problem.hours(value),
+        "value_undecayed": problem.hours(plain),
+        "penalty": problem.hours(penalty),
         "objective": objective,
         "coverage": int(served.sum()) / demand if demand else 1.0,
         "shortfall_gpu_hours": int(unmet.sum()) * scenario.horizon.step_s / 3600,
@@ -143,8 +143,3 @@ def late_hours(scenario: AllocationScenario, start: int, duration: int, j: int) 
 
 def _dot(factors: Sequence[int], amounts: Int64) -> int:
     return sum(factor * amount for factor, amount in zip(factors, amounts.tolist(), strict=True))
-
-
-def _amount(units: int, scenario: AllocationScenario) -> float:
-    # one division of exact integers: correctly rounded, the same on every machine
-    return units * scenario.horizon.step_s / (3600 * UNITS_PER_STEP)

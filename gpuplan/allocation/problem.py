@@ -103,6 +103,26 @@ class Problem:
         rows: Int64 = self.first_option[:-1] + level - smallest
         return rows
 
+    def gain(self, option: int, start: int) -> int:
+        """What a job earns with a row of `options` from a step on, in exact units (see `hours`)."""
+        size, duration, _, _ = self.options[option].tolist()
+        end = min(self.steps, start + duration)
+        weight = int(self.weight_sum[end] - self.weight_sum[start])
+        return self.option_milli[option] * int(size) * weight
+
+    @property
+    def inherited(self) -> int:
+        """What work that runs already earns, in exact units."""
+        running = np.flatnonzero(self.running >= 0).tolist()
+        return sum(self.gain(int(self.first_option[j]), 0) for j in running)
+
+    def hours(self, units: int) -> float:
+        """Exact units (priority in thousandths x weight in millionths x GPU-steps) as priority-weighted GPU-hours.
+
+        One division of whole numbers: correctly rounded, the same on every machine.
+        """
+        return units * self.scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
+
     @property
     def running(self) -> Int64:
         """First GPU of inherited work, -1 for other jobs, int64[J]."""
@@ -122,6 +142,28 @@ def to_words(gpus: Any, n_words: int) -> Words:
     for gpu in gpus:
         words[gpu // 64] |= np.uint64(1 << (gpu % 64))
     return words
+
+
+def as_int(words: Words) -> int:
+    """A set of GPUs in words as one whole number, bit ``g`` for GPU ``g``."""
+    return int.from_bytes(words.astype("<u8").tobytes(), "little")
+
+
+def side_by_side(free: int, allowed: int, n: int) -> int:
+    """The most blocks of ``n`` GPUs that fit into ``free``, each from one of ``allowed`` (both as bits).
+
+    The lowest block first is never wrong.
+    """
+    count = first = 0
+    whole = (1 << n) - 1
+    top = free.bit_length()
+    while first + n <= top:
+        if allowed >> first & 1 and free >> first & whole == whole:
+            count += 1
+            first += n
+        else:
+            first += 1
+    return count
 
 
 def span_words(first: int, n: int, n_words: int) -> Words:

@@ -10,7 +10,7 @@ from gpuplan.allocation import kernels, search_kernels
 from gpuplan.allocation.engine import kernels_for
 from gpuplan.allocation.kernels import CAP, COST, LEFT, MAXIMUM, MINIMUM, N_HELD, START
 from gpuplan.allocation.policies.base import Assignment
-from gpuplan.allocation.problem import Int64, Problem, Words
+from gpuplan.allocation.problem import Int64, Problem, Words, side_by_side
 
 #: A window is made of two runs of so many GPUs, which need not lie side by side.
 HALF = 32
@@ -401,17 +401,3 @@ class Outline:
         kernels_for(window.problem.work, search_kernels).place_all(
             sequence, window.jobs, window.fits, window.base, before, after, 0, chance
         )
-
-
-def side_by_side(free: int, fits: int, n: int) -> int:
-    """The most blocks of ``n`` GPUs that fit into ``free`` (bits): the lowest first is never wrong."""
-    count = first = 0
-    whole = (1 << n) - 1
-    top = free.bit_length()
-    while first + n <= top:
-        if fits >> first & 1 and free >> first & whole == whole:
-            count += 1
-            first += n
-        else:
-            first += 1
-    return count

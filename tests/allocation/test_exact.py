@@ -21,7 +21,7 @@ from gpuplan.allocation import engine
 from gpuplan.allocation.certify import certify
 from gpuplan.allocation.exact import amounts as counting
 from gpuplan.allocation.exact import solve as solving
-from gpuplan.allocation.exact.amounts import amounts, hours, units_above, units_of
+from gpuplan.allocation.exact.amounts import amounts, units_above, units_of
 from gpuplan.allocation.exact.models import times_model
 from gpuplan.allocation.model import (
     AllocationScenario,
@@ -238,7 +238,7 @@ def test_a_bound_in_units_is_never_below_the_bound_in_hours(bound: float) -> Non
     units = units_above(problem, bound)
     step_hours = Fraction(problem.scenario.horizon.step_s, 3600)
     assert Fraction(units, 10**9) * step_hours > Fraction(bound)
-    assert hours(problem, units) == pytest.approx(bound, rel=1e-12, abs=1e-8)
+    assert problem.hours(units) == pytest.approx(bound, rel=1e-12, abs=1e-8)
 
 
 def test_a_bound_of_the_solver_that_is_told_as_a_float_is_never_below_what_it_stands_for() -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gpuplan.allocation.kernels import O_DURATION, O_LATEST, O_SIZE
+from gpuplan.allocation.kernels import O_LATEST
 from gpuplan.allocation.policies.base import Assignment
 from gpuplan.allocation.problem import UNITS_PER_STEP, Problem
 
@@ -33,7 +33,7 @@ class Amounts:
 
     def gain(self, option: int, start: int) -> int:
         """What a job earns with a row of `Problem.options` from a step on."""
-        return -(-gain(self.problem, option, start) // self.unit)
+        return -(-self.problem.gain(option, start) // self.unit)
 
     def cost(self, r: int) -> int:
         """What a GPU-step of unmet demand of an app costs."""
@@ -41,7 +41,7 @@ class Amounts:
 
     def exact_units(self, objective: int) -> int:
         """An objective in the solver's unit as exact units, inherited work included."""
-        return objective * self.unit + inherited(self.problem)
+        return objective * self.unit + self.problem.inherited
 
     def bound_units(self, bound: float) -> int:
         """An upper bound in the solver's unit as exact units; it is a float, whole up to 53 bits only."""
@@ -51,7 +51,7 @@ class Amounts:
 
 def amounts(problem: Problem) -> Amounts:
     """The solver's unit: whatever all amounts have in common, more where sums would not fit."""
-    found = [gain(problem, option, start) for _, option, start in choices(problem)]
+    found = [problem.gain(option, start) for _, option, start in choices(problem)]
     costs = list(problem.cost_units)
     common = math.gcd(*found, *costs) or 1
     unmet = sum(cost * int(row.sum()) for cost, row in zip(costs, problem.demand, strict=True))
@@ -70,33 +70,15 @@ def choices(problem: Problem) -> list[tuple[int, int, int]]:
     return found
 
 
-def gain(problem: Problem, option: int, start: int) -> int:
-    """What a job earns with a row of `Problem.options` from a step on, in exact units."""
-    size, duration = (int(problem.options[option, column]) for column in (O_SIZE, O_DURATION))
-    end = min(problem.steps, start + duration)
-    return problem.option_milli[option] * size * int(problem.weight_sum[end] - problem.weight_sum[start])
-
-
-def inherited(problem: Problem) -> int:
-    """What work that runs already earns, in exact units."""
-    running = np.flatnonzero(problem.running >= 0).tolist()
-    return sum(gain(problem, int(problem.first_option[j]), 0) for j in running)
-
-
 def units_of(problem: Problem, assignment: Assignment) -> int:
     """The objective of a plan in exact units."""
     option = problem.option(assignment.size).tolist()
     total = sum(
-        gain(problem, option[j], start) for j, start in enumerate(assignment.start.tolist()) if start >= 0
+        problem.gain(option[j], start) for j, start in enumerate(assignment.start.tolist()) if start >= 0
     )
     held = np.bitwise_count(assignment.hold).sum(axis=2, dtype=np.int64)
     unmet = np.maximum(0, problem.demand - held).sum(axis=1).tolist()
     return total - sum(cost * int(n) for cost, n in zip(problem.cost_units, unmet, strict=True))
-
-
-def hours(problem: Problem, units: int) -> float:
-    """Exact units as priority-weighted GPU-hours."""
-    return units * problem.scenario.horizon.step_s / (3600 * UNITS_PER_STEP)
 
 
 def units_above(problem: Problem, bound: float) -> int:

@@ -14,10 +14,20 @@ from typing import Any
 import numpy as np
 
 from gpuplan.allocation.exact.amounts import Amounts, choices
-from gpuplan.allocation.kernels import CAP, KNOWN, LEFT, MAXIMUM, MINIMUM, N_HELD, O_DURATION, O_SIZE
+from gpuplan.allocation.kernels import (
+    CAP,
+    FIRST,
+    KNOWN,
+    LEFT,
+    MAXIMUM,
+    MINIMUM,
+    N_HELD,
+    O_DURATION,
+    O_SIZE,
+    START,
+)
 from gpuplan.allocation.policies.base import Assignment
-from gpuplan.allocation.problem import Problem, Words
-from gpuplan.allocation.windows import side_by_side
+from gpuplan.allocation.problem import Problem, as_int, side_by_side
 
 #: (job, row of `Problem.options`, start)
 Choice = tuple[int, int, int]
@@ -141,12 +151,12 @@ def _levels(model: Any, problem: Problem) -> tuple[list[list[Any]], list[list[An
 def _classes(model: Any, problem: Problem, starts: dict[Choice, Any]) -> None:
     """Blocks from a size on find fewer GPUs than there are: unavailable ones and nodes cut the line."""
     sizes = problem.options[:, O_SIZE]
-    words = [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in problem.base]
+    words = [as_int(row) for row in problem.base]
     for c in range(1, len(problem.allowed)):
         n = 1 << c
         if not (sizes >= n).any():
             break
-        fits = int.from_bytes(problem.allowed[c].astype("<u8").tobytes(), "little")
+        fits = as_int(problem.allowed[c])
         known = {word: side_by_side(word, fits, n) for word in set(words)}
         users = {t: _Sum() for t, word in enumerate(words) if known[word] < word.bit_count() // n}
         if not users:
@@ -184,14 +194,14 @@ def with_places(times: Times, problem: Problem) -> None:
     model = times.model
     occupied: dict[tuple[int, int], list[Any]] = defaultdict(list)
     gpus = range(problem.gpus)
-    bits = [_as_int(row) for row in problem.base]
+    bits = [as_int(row) for row in problem.base]
     for (j, option, start), literal in times.starts.items():
         size = int(problem.options[option, O_SIZE])
         end = _end(problem, option, start)
         free = -1
         for t in range(start, end):
             free &= bits[t]
-        allowed = _as_int(problem.allowed[size.bit_length() - 1])
+        allowed = as_int(problem.allowed[size.bit_length() - 1])
         whole = (1 << size) - 1
         here = []
         for first in range(problem.gpus - size + 1):
@@ -219,14 +229,10 @@ def with_places(times: Times, problem: Problem) -> None:
             model.add_at_most_one(users)
 
 
-def _as_int(words: Words) -> int:
-    return int.from_bytes(words.astype("<u8").tobytes(), "little")
-
-
 def _swaps(times: Times, problem: Problem, r: int) -> None:
     """Acquired and released GPUs of an app, GPU by GPU, within its cap and budget."""
     model, app = times.model, problem.apps[r].tolist()
-    held = _as_int(problem.held[r])
+    held = as_int(problem.held[r])
     capped, budgeted = app[CAP] < problem.gpus, app[LEFT] < problem.gpus * problem.steps
     if not capped and not budgeted:
         return
@@ -281,7 +287,7 @@ def hint(times: Times, problem: Problem, plan: Assignment) -> None:
         for t, level in enumerate(levels):
             model.add_hint(level, int(held[r, t]))
             model.add_hint(times.unmet[r][t], max(0, int(problem.demand[r, t] - held[r, t])))
-    words = [[_as_int(row) for row in rows] for rows in plan.hold]
+    words = [[as_int(row) for row in rows] for rows in plan.hold]
     for (r, gpu, t), cell in times.cells.items():
         model.add_hint(cell, words[r][t] >> gpu & 1)
 
@@ -293,7 +299,7 @@ def chosen(times: Times, value: Any) -> set[Choice]:
 
 def plan_of(times: Times, problem: Problem, value: Any) -> Assignment:
     """The plan of a solution with places."""
-    start, first = problem.jobs[:, 5].copy(), problem.jobs[:, 6].copy()
+    start, first = problem.jobs[:, START].copy(), problem.jobs[:, FIRST].copy()
     size = problem.size.copy()
     for (j, option, step, gpu), literal in times.places.items():
         if value(literal):

@@ -69,9 +69,9 @@ class _Clock:
 
     def note(self) -> None:
         """Keep and report where things stand."""
-        bound = None if self.bound is None else counting.hours(self.problem, self.bound)
+        bound = None if self.bound is None else self.problem.hours(self.bound)
         seconds = time.perf_counter() - self.began
-        progress = Progress(seconds, counting.hours(self.problem, self.units), bound)
+        progress = Progress(seconds, self.problem.hours(self.units), bound)
         self.history.append(progress)
         if self.listener is not None:
             try:
@@ -147,8 +147,8 @@ def _prove(problem: Problem, effort: Effort, clock: _Clock) -> None:
     hint(whole, problem, clock.plan)
     if amounts.exact:
         if clock.bound is not None:
-            whole.model.add(whole.objective <= (clock.bound - counting.inherited(problem)) // amounts.unit)
-        whole.model.add(whole.objective >= (clock.units - counting.inherited(problem)) // amounts.unit)
+            whole.model.add(whole.objective <= (clock.bound - problem.inherited) // amounts.unit)
+        whole.model.add(whole.objective >= (clock.units - problem.inherited) // amounts.unit)
     lower = _lowering(amounts, clock)
     _run(whole, effort, clock, clock.left, lower, _offering(whole, problem, clock))
 
@@ -257,9 +257,9 @@ def _proof(problem: Problem, clock: _Clock) -> Proof:
     history = tuple(clock.history)
     if clock.bound is None:
         return Proof(None, "none", f"Nothing was proven{_why(clock)}.", history)
-    bound = counting.hours(problem, clock.bound)
+    bound = problem.hours(clock.bound)
     if clock.closed:
-        best = counting.hours(problem, clock.units)
+        best = problem.hours(clock.units)
         return Proof(
             best, "optimal", f"Proven optimal: no legal plan is worth more than {best:,.2f}.", history
         )
