@@ -43,6 +43,23 @@ CURVE, HELD, LEAST = range(3)
 # entries of ``state``
 WORTH, BEST, DONE, IMPROVED = range(4)
 
+# entries of ``tuning``, in parts of `PARTS` where nothing else is said. Kinds of a move, cumulative: one job
+# is forced in (`improve`: below `FORCE_UNPLACED` one without a place); all jobs in a span of steps; all in a
+# band, after a step; else a few jobs (`improve`, at most so many) or a share of all (`schedule`)
+FORCE_UNPLACED, FORCE, SPAN, BAND, FEW, SHARE = range(6)
+# most of the horizon that a span takes, most of the GPUs that it or a band takes (`improve`), least share of
+# the jobs after the step (`schedule`), GPUs of the window (a number)
+SPAN_LENGTH, BAND_HEIGHT, BAND_LEAST, GPUS = range(6, 10)
+# how far the order of the queue is disturbed, either of the two; how often it is by size
+LITTLE_DISORDER, MUCH_DISORDER, BY_SIZE = range(10, 13)
+# demand that a move may take, cumulative: one or two GPUs of it, many; a forced job all of it, up to two GPUs
+LITTLE_SLACK, MUCH_SLACK, OUTBID, OVERDRAW = range(13, 17)
+# a feasible step is passed over; noise of the choice among blocks (eighths of a cell), what a cell costs there
+# that is free just before and just after; apps change their order
+BLINK, NOISE, BEFORE, AFTER, APP_ORDER = range(17, 22)
+# jobs keep their starts and change places only: how often, disorder of the queue (a number), noise
+KEEP, KEEP_DISORDER, KEEP_NOISE, ENTRIES = range(22, 26)
+
 #: Jobs without a place that a move tries in vain before it leaves the others out.
 TRIES = 16
 
@@ -413,6 +430,28 @@ def drop(j: Any, jobs: Ints, free: Words, room: Ints) -> Any:
 
 
 @njit_inline
+def eject(j: Any, jobs: Ints, free: Words, room: Ints, earns: Ints, value: Any, low: Any, high: Any) -> Any:
+    """Take job ``j`` out; what the plan is worth without it, and the steps ``low .. high - 1`` widened by its own."""
+    low = min(low, jobs[j, START])
+    high = max(high, min(free.size, jobs[j, START] + jobs[j, DURATION]))
+    drop(j, jobs, free, room)
+    return value - earns[j], low, high
+
+
+@njit_inline
+def enqueue(j: Any, x: Any, key: Ints, queue: Ints, n: Any) -> Any:
+    """Put job ``j`` into a queue of ``n`` sorted by key; its length then. Of equal keys the first stays first."""
+    q = n
+    while q > 0 and key[q - 1] > x:
+        key[q] = key[q - 1]
+        queue[q] = queue[q - 1]
+        q -= 1
+    key[q] = x
+    queue[q] = j
+    return n + 1
+
+
+@njit_inline
 def insert(
     j: Any,
     low: Any,
@@ -513,8 +552,8 @@ def improve(
     moves : int
     heat, cooling : float
         Temperature before the first move (in units of worth), its factor from move to move.
-    tuning : int64[K]
-        See `gpuplan.allocation.policies.search.TUNING`.
+    tuning : int64[ENTRIES]
+        How often what is done.
     logs : float64[PARTS]
         Negative logarithms of evenly spread shares of 1.
     chance : uint64[1]
@@ -588,9 +627,9 @@ def improve(
         slack = i64(0)
         if R > 0:
             dice = below(chance, PARTS)
-            if dice < tuning[10]:
+            if dice < tuning[LITTLE_SLACK]:
                 slack = 1 + below(chance, 2)
-            elif dice < tuning[11]:
+            elif dice < tuning[MUCH_SLACK]:
                 slack = 1 + below(chance, 64)
         for t in range(T):
             trial_free[t] = free[t]
@@ -599,9 +638,9 @@ def improve(
         # -------------------------------------------------------------- ruin
         dice = below(chance, PARTS)
         forced = i64(-1)
-        if dice < tuning[2]:
+        if dice < tuning[FORCE]:
             j = below(chance, J)
-            if dice < tuning[0]:
+            if dice < tuning[FORCE_UNPLACED]:
                 for _ in range(6):
                     if jobs[j, START] < 0:
                         break
@@ -638,9 +677,7 @@ def improve(
             if jobs[j, START] == s and jobs[j, FIRST] == p and jobs[j, SIZE] == n:
                 continue
             if jobs[j, START] >= 0:
-                low, high = min(low, jobs[j, START]), max(high, min(T, jobs[j, START] + jobs[j, DURATION]))
-                value -= earns[j]
-                drop(j, jobs, trial_free, usable)
+                value, low, high = eject(j, jobs, trial_free, usable, earns, value, low, high)
             touched[0] = j
             marked[j] = move
             n_touched = 1
@@ -652,12 +689,7 @@ def improve(
                     and jobs[i, FIRST] < p + n
                     and jobs[i, FIRST] + jobs[i, SIZE] > p
                 ):
-                    low, high = (
-                        min(low, jobs[i, START]),
-                        max(high, min(T, jobs[i, START] + jobs[i, DURATION])),
-                    )
-                    value -= earns[i]
-                    drop(i, jobs, trial_free, usable)
+                    value, low, high = eject(i, jobs, trial_free, usable, earns, value, low, high)
                     touched[n_touched] = i
                     marked[i] = move
                     n_touched += 1
@@ -669,9 +701,9 @@ def improve(
             value += worth_of(j, s, jobs, weight_sum)
             tolerance = i64(0)
             dice = below(chance, PARTS)
-            if dice < tuning[12]:
+            if dice < tuning[OUTBID]:
                 tolerance = i64(64)
-            elif dice < tuning[13]:
+            elif dice < tuning[OVERDRAW]:
                 tolerance = below(chance, 3)
             for t in range(s, e):
                 tries = 0
@@ -683,24 +715,19 @@ def improve(
                         and jobs[i, START] >= 0
                         and jobs[i, START] <= t < jobs[i, START] + jobs[i, DURATION]
                     ):
-                        low, high = (
-                            min(low, jobs[i, START]),
-                            max(high, min(T, jobs[i, START] + jobs[i, DURATION])),
-                        )
-                        value -= earns[i]
-                        drop(i, jobs, trial_free, usable)
+                        value, low, high = eject(i, jobs, trial_free, usable, earns, value, low, high)
                         touched[n_touched] = i
                         marked[i] = move
                         n_touched += 1
-        elif dice < tuning[4]:
+        elif dice < tuning[BAND]:
             j = below(chance, J)
             if jobs[j, START] < 0:
                 a, p = below(chance, T), below(chance, 64)
             else:
                 a, p = jobs[j, START], jobs[j, FIRST]
-            suffix = dice >= tuning[3]
-            b = i64(T) if suffix else a + 1 + below(chance, max(2, T * tuning[5] // PARTS))
-            width = 1 + below(chance, max(2, tuning[14] * tuning[6] // PARTS))
+            suffix = dice >= tuning[SPAN]
+            b = i64(T) if suffix else a + 1 + below(chance, max(2, T * tuning[SPAN_LENGTH] // PARTS))
+            width = 1 + below(chance, max(2, tuning[GPUS] * tuning[BAND_HEIGHT] // PARTS))
             bottom = p - below(chance, width + 1)
             top = bottom + width + jobs[j, SIZE]
             for i in range(J):
@@ -714,7 +741,7 @@ def improve(
                     touched[n_touched] = i
                     n_touched += 1
         else:
-            for _ in range(1 + below(chance, tuning[7])):
+            for _ in range(1 + below(chance, tuning[FEW])):
                 i = below(chance, J)
                 if jobs[i, START] >= 0 and marked[i] != move:
                     marked[i] = move
@@ -726,14 +753,12 @@ def improve(
             for q in range(n_touched):
                 i = touched[q]
                 marked[i] = move
-                low, high = min(low, jobs[i, START]), max(high, min(T, jobs[i, START] + jobs[i, DURATION]))
-                value -= earns[i]
-                drop(i, jobs, trial_free, usable)
+                value, low, high = eject(i, jobs, trial_free, usable, earns, value, low, high)
         # ---------------------------------------------------------- recreate
-        scatter = J * tuning[8 + below(chance, 2)] // PARTS
-        which = 1 if below(chance, PARTS) < tuning[15] else 0
+        scatter = J * tuning[LITTLE_DISORDER + below(chance, 2)] // PARTS
+        which = 1 if below(chance, PARTS) < tuning[BY_SIZE] else 0
         # jobs keep their starts and only change places, or go in again wherever they earn most
-        keeps = forced < 0 and below(chance, PARTS) < tuning[19]
+        keeps = forced < 0 and below(chance, PARTS) < tuning[KEEP]
         n_queue = 0
         for i in range(J):
             if jobs[i, START] < 0:
@@ -741,17 +766,14 @@ def improve(
                 if keeps:
                     x += i64(1) << 40
                     if marked[i] == move:
-                        x = (kept[i, START] << 20) - (jobs[i, SIZE] << 10) + below(chance, tuning[20])
+                        x = (
+                            (kept[i, START] << 20)
+                            - (jobs[i, SIZE] << 10)
+                            + below(chance, tuning[KEEP_DISORDER])
+                        )
                 elif scatter > 0:
                     x += below(chance, scatter * 256)
-                q = n_queue
-                while q > 0 and key[q - 1] > x:
-                    key[q] = key[q - 1]
-                    queue[q] = queue[q - 1]
-                    q -= 1
-                key[q] = x
-                queue[q] = i
-                n_queue += 1
+                n_queue = enqueue(i, x, key, queue, n_queue)
         first_step = low
         patience = TRIES
         for q in range(n_queue):
@@ -765,9 +787,9 @@ def improve(
                     s + jobs[i, DURATION] - 1,
                     s,
                     i64(0),
-                    tuning[22],
-                    tuning[23],
-                    tuning[21],
+                    tuning[BEFORE],
+                    tuning[AFTER],
+                    tuning[KEEP_NOISE],
                     jobs,
                     options,
                     fits,
@@ -785,10 +807,10 @@ def improve(
                 i,
                 first_step,
                 until,
-                tuning[16],
-                tuning[22],
-                tuning[23],
-                tuning[17],
+                tuning[BLINK],
+                tuning[BEFORE],
+                tuning[AFTER],
+                tuning[NOISE],
                 jobs,
                 options,
                 fits,
@@ -816,7 +838,7 @@ def improve(
             accepted = float(value - cheapest * unmet) >= threshold
             if accepted:
                 swap_a, swap_b = i64(0), i64(0)
-                if R > 1 and below(chance, PARTS) < tuning[18]:
+                if R > 1 and below(chance, PARTS) < tuning[APP_ORDER]:
                     swap_a, swap_b = below(chance, R), below(chance, R)
                     order[swap_a], order[swap_b] = order[swap_b], order[swap_a]
                 new_cost = lay(
@@ -900,6 +922,26 @@ def give(j: Any, jobs: Ints, room: Ints, classes: Ints, class_room: Ints, sign: 
 
 
 @njit_inline
+def withdraw(
+    j: Any,
+    jobs: Ints,
+    room: Ints,
+    classes: Ints,
+    class_room: Ints,
+    earns: Ints,
+    value: Any,
+    low: Any,
+    high: Any,
+) -> Any:
+    """Take job ``j`` out; what the starts are worth then, and the steps ``low .. high - 1`` widened by its own."""
+    low = min(low, jobs[j, START])
+    high = max(high, min(room.size, jobs[j, START] + jobs[j, DURATION]))
+    give(j, jobs, room, classes, class_room, 1)
+    jobs[j, START] = -1
+    return value - earns[j], low, high
+
+
+@njit_inline
 def earliest(
     s: Any, last: Any, n: Any, d: Any, blink: Any, room: Ints, classes: Ints, class_room: Ints, chance: Words
 ) -> Any:
@@ -953,8 +995,8 @@ def schedule(
 
     Parameters
     ----------
-    tuning : int64[K]
-        See `gpuplan.allocation.policies.search.SCHEDULE`.
+    tuning : int64[ENTRIES]
+        How often what is done.
     cells : int64[T]
         GPUs that jobs and apps may share.
     classes, class_cells : int64[Z], int64[Z, T]
@@ -1011,9 +1053,9 @@ def schedule(
         slack = i64(0)
         if R > 0:
             dice = below(chance, PARTS)
-            if dice < tuning[0]:
+            if dice < tuning[LITTLE_SLACK]:
                 slack = 1 + below(chance, 2)
-            elif dice < tuning[1]:
+            elif dice < tuning[MUCH_SLACK]:
                 slack = 1 + below(chance, 16)
         for t in range(T):
             begin[t] = max(i64(0), room[t]) + slack
@@ -1024,7 +1066,7 @@ def schedule(
         n_removed = 0
         legal = True
         dice = below(chance, PARTS)
-        if dice < tuning[2]:
+        if dice < tuning[FORCE]:
             j = below(chance, J)
             for _ in range(6):
                 if jobs[j, START] < 0:
@@ -1042,9 +1084,7 @@ def schedule(
             if s == jobs[j, START] and options[size, O_SIZE] == jobs[j, SIZE]:
                 continue
             if jobs[j, START] >= 0:
-                value -= earns[j]
-                low, high = jobs[j, START], min(T, jobs[j, START] + jobs[j, DURATION])
-                give(j, jobs, usable, classes, class_room, 1)
+                value, low, high = withdraw(j, jobs, usable, classes, class_room, earns, value, low, high)
             removed[j] = move
             n_removed += 1
             choose(jobs, j, options, size)
@@ -1055,9 +1095,9 @@ def schedule(
             value += worth_of(j, s, jobs, weight_sum)
             tolerance = i64(0)
             dice = below(chance, PARTS)
-            if dice < tuning[9]:
+            if dice < tuning[OUTBID]:
                 tolerance = 64
-            elif dice < tuning[10]:
+            elif dice < tuning[OVERDRAW]:
                 tolerance = below(chance, 3)
             for t in range(s, e):
                 tries = 0
@@ -1075,54 +1115,40 @@ def schedule(
                         and jobs[i, START] >= 0
                         and jobs[i, START] <= t < jobs[i, START] + jobs[i, DURATION]
                     ):
-                        give(i, jobs, usable, classes, class_room, 1)
-                        low, high = (
-                            min(low, jobs[i, START]),
-                            max(high, min(T, jobs[i, START] + jobs[i, DURATION])),
+                        value, low, high = withdraw(
+                            i, jobs, usable, classes, class_room, earns, value, low, high
                         )
-                        jobs[i, START] = -1
-                        value -= earns[i]
                         removed[i] = move
                 for z in range(Z):
                     legal = legal and class_room[z, t] >= 0
         else:
-            a, b, share = i64(0), i64(T), i64(tuning[7])
-            if dice < tuning[3]:
+            a, b, share = i64(0), i64(T), i64(tuning[SHARE])
+            if dice < tuning[SPAN]:
                 a = below(chance, T)
-                b = a + 1 + below(chance, max(2, T * tuning[4] // PARTS))
+                b = a + 1 + below(chance, max(2, T * tuning[SPAN_LENGTH] // PARTS))
                 share = i64(PARTS)
-            elif dice < tuning[5]:
+            elif dice < tuning[BAND]:
                 a = max(i64(0), jobs[below(chance, J), START])
-                share = tuning[6] + below(chance, PARTS - tuning[6])
+                share = tuning[BAND_LEAST] + below(chance, PARTS - tuning[BAND_LEAST])
             for i in range(J):
                 s = jobs[i, START]
                 if s < 0 or s >= b or (s < a and (b == T or s + jobs[i, DURATION] <= a)):
                     continue
                 if below(chance, PARTS) < share:
-                    give(i, jobs, usable, classes, class_room, 1)
-                    low, high = min(low, s), max(high, min(T, s + jobs[i, DURATION]))
-                    jobs[i, START] = -1
-                    value -= earns[i]
+                    value, low, high = withdraw(i, jobs, usable, classes, class_room, earns, value, low, high)
                     removed[i] = move
                     n_removed += 1
             if n_removed == 0:
                 continue
-        scatter = J * tuning[11 + below(chance, 2)] // PARTS
-        which = 1 if below(chance, PARTS) < tuning[13] else 0
+        scatter = J * tuning[LITTLE_DISORDER + below(chance, 2)] // PARTS
+        which = 1 if below(chance, PARTS) < tuning[BY_SIZE] else 0
         n_queue = 0
         for i in range(J):
             if jobs[i, START] < 0:
                 x = rank[which, i] * 256
                 if scatter > 0:
                     x += below(chance, scatter * 256)
-                q = n_queue
-                while q > 0 and key[q - 1] > x:
-                    key[q] = key[q - 1]
-                    queue[q] = queue[q - 1]
-                    q -= 1
-                key[q] = x
-                queue[q] = i
-                n_queue += 1
+                n_queue = enqueue(i, x, key, queue, n_queue)
         patience = TRIES
         for q in range(n_queue):
             i = queue[q]
@@ -1141,7 +1167,7 @@ def schedule(
                     min(options[k, O_LATEST], until),
                     n,
                     d,
-                    tuning[14],
+                    tuning[BLINK],
                     usable,
                     classes,
                     class_room,

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -13,22 +13,61 @@ from gpuplan.allocation.policies.base import Assignment, Effort, Policy
 from gpuplan.allocation.problem import Int64, Problem, Words
 from gpuplan.allocation.windows import HALF, Outline, Window
 
-#: What `schedule` does how often, in parts of 1,024 (found by random search over generated days,
-#: none of them shipped): cumulative, slack of one or two GPUs of demand, of up to 16; cumulative,
-#: a job forced in, all jobs of a window of time (of at most the next part of the horizon), the jobs
-#: after a step (at least the next part of them), else a part of all jobs; unused; cumulative, a
-#: forced job may take any number, up to two GPUs of demand; disorder of the queue, small and
-#: large; large jobs first; a feasible step passed over.
-SCHEDULE = np.array([142, 163, 133, 226, 900, 960, 1023, 200, 323, 31, 43, 260, 535, 69, 9], np.int64)
 
-#: The same for `improve`: cumulative, an unplaced job forced in, unused, any job, a rectangle, a band
-#: to the end (else a few jobs); length of a rectangle, height of a band; most of a few jobs; disorder,
-#: small and large; cumulative, slack; cumulative, demand taken by a forced job; GPUs of the window;
-#: large jobs first; a step passed over; noise of places; apps change order; starts kept, their
-#: disorder, noise of places then; weight of cells that are free just before and after a block.
-PLACES = np.array(
-    [70, 0, 167, 219, 1023, 899, 883, 1, 9, 834, 142, 163, 14, 39, 0, 76, 31, 4, 61, 307, 409, 16, 4, 4],
-    np.int64,
+def _tuning(entries: Mapping[int, int]) -> Int64:
+    tuning = np.zeros(search_kernels.ENTRIES, np.int64)
+    for entry, value in entries.items():
+        tuning[entry] = value
+    return tuning
+
+
+#: What the kernel `schedule` does how often (see `gpuplan.allocation.search_kernels`): found by random search over
+#: generated days, none of them shipped.
+SCHEDULE = _tuning(
+    {
+        search_kernels.FORCE: 133,
+        search_kernels.SPAN: 226,
+        search_kernels.BAND: 960,
+        search_kernels.SHARE: 200,
+        search_kernels.SPAN_LENGTH: 900,
+        search_kernels.BAND_LEAST: 1023,
+        search_kernels.LITTLE_DISORDER: 260,
+        search_kernels.MUCH_DISORDER: 535,
+        search_kernels.BY_SIZE: 69,
+        search_kernels.LITTLE_SLACK: 142,
+        search_kernels.MUCH_SLACK: 163,
+        search_kernels.OUTBID: 31,
+        search_kernels.OVERDRAW: 43,
+        search_kernels.BLINK: 9,
+    }
+)
+
+#: The same for the kernel `improve`.
+PLACES = _tuning(
+    {
+        search_kernels.FORCE_UNPLACED: 70,
+        search_kernels.FORCE: 167,
+        search_kernels.SPAN: 219,
+        search_kernels.BAND: 1023,
+        search_kernels.FEW: 1,
+        search_kernels.SPAN_LENGTH: 899,
+        search_kernels.BAND_HEIGHT: 883,
+        search_kernels.LITTLE_DISORDER: 9,
+        search_kernels.MUCH_DISORDER: 834,
+        search_kernels.BY_SIZE: 76,
+        search_kernels.LITTLE_SLACK: 142,
+        search_kernels.MUCH_SLACK: 163,
+        search_kernels.OUTBID: 14,
+        search_kernels.OVERDRAW: 39,
+        search_kernels.BLINK: 31,
+        search_kernels.NOISE: 4,
+        search_kernels.BEFORE: 4,
+        search_kernels.AFTER: 4,
+        search_kernels.APP_ORDER: 61,
+        search_kernels.KEEP: 307,
+        search_kernels.KEEP_DISORDER: 409,
+        search_kernels.KEEP_NOISE: 16,
+    }
 )
 
 #: Temperatures at the start and the end of a round, in what a job earns on average.
@@ -188,7 +227,7 @@ def _as_a_whole(problem: Problem, plan: Assignment, purse: _Moves | _Time, chanc
         else:
             purse.spend(share, starts, SCHEDULE_HEAT)
         number += 1
-        outline.place(int(tuning[22]), int(tuning[23]), chance)
+        outline.place(int(tuning[search_kernels.BEFORE]), int(tuning[search_kernels.AFTER]), chance)
         places(0, 0.0, 1.0)  # what the plan with these starts is worth
         if window.behind > LOSS:
             window.restart()
@@ -231,7 +270,7 @@ def _some_unplaced(problem: Problem, plan: Assignment, draw: np.random.Generator
 
 def _places(gpus: int) -> Int64:
     tuning = PLACES.copy()
-    tuning[14] = gpus
+    tuning[search_kernels.GPUS] = gpus
     return tuning
 
 
