@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpuplan.allocation import bound as bounds
-from gpuplan.allocation import engine, kernels, windows
+from gpuplan.allocation import engine, kernels, outline, windows
 from gpuplan.allocation.plan import plan
 from gpuplan.allocation.policies import POLICIES, base
 from gpuplan.allocation.problem import compile_problem
@@ -121,7 +121,7 @@ def test_plain_and_compiled_kernels_give_the_same_plans_and_bounds(
     scenario = load(name)
     expected = {policy: plan(scenario, policy, iterations=60) for policy in LIVE}
     bound = expected["fifo"].bound
-    for module in (base, bounds, windows):
+    for module in (base, bounds, windows, outline):
         monkeypatch.setattr(module, "kernels_for", lambda work, which=kernels: engine._plain_kernels(which))
     compile_problem.cache_clear()
     bounds.upper_bound.cache_clear()

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from gpuplan.allocation.charts import sensitivity_chart, waterfall_chart
-from gpuplan.allocation.charts.curves import curves_data
 from gpuplan.allocation.charts.gain import waterfall_data
+from gpuplan.allocation.charts.sensitivity import curves_data
 from gpuplan.allocation.gain import FIGURES, PATHS, take_apart
 from gpuplan.allocation.model import AllocationScenario, BatchJob, Horizon, Objective, RealtimeApp
 from gpuplan.allocation.plan import plan

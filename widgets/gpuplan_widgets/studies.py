@@ -9,9 +9,9 @@ from typing import Any
 import ipywidgets as W
 
 from gpuplan.allocation.certify import certify
-from gpuplan.allocation.charts.curves import curves_data, curves_spec, describe_curves
 from gpuplan.allocation.charts.gain import describe_gain, waterfall_data, waterfall_spec
 from gpuplan.allocation.charts.progress import progress_data
+from gpuplan.allocation.charts.sensitivity import curves_data, curves_spec, describe_curves
 from gpuplan.allocation.gain import FIGURES, take_apart
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies import Progress, Proof

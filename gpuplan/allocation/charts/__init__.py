@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         to_html,
         utilization_chart,
     )
-    from gpuplan.allocation.charts.curves import sensitivity_chart
     from gpuplan.allocation.charts.gain import waterfall_chart
+    from gpuplan.allocation.charts.sensitivity import sensitivity_chart
 
 __all__ = [
     "comparison_chart",
@@ -41,7 +41,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpuplan.allocation.charts import alone, curves, gain
+    from gpuplan.allocation.charts import alone, gain, sensitivity
 
-    home = {"waterfall_chart": gain, "sensitivity_chart": curves}.get(name, alone)
+    home = {"waterfall_chart": gain, "sensitivity_chart": sensitivity}.get(name, alone)
     return getattr(home, name)

@@ -8,10 +8,11 @@ import numpy as np
 
 from gpuplan.allocation import search_kernels
 from gpuplan.allocation.kernels import COST, PRIORITY
+from gpuplan.allocation.outline import Outline
 from gpuplan.allocation.policies import aware
 from gpuplan.allocation.policies.base import Assignment, Effort, Policy
 from gpuplan.allocation.problem import Int64, Problem, Words
-from gpuplan.allocation.windows import HALF, Outline, Window
+from gpuplan.allocation.windows import HALF, Window
 
 
 def _tuning(entries: Mapping[int, int]) -> Int64:
