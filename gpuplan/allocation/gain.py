@@ -198,7 +198,7 @@ def take_apart(scenario: Any, **effort: Any) -> GainApart:
     scenario
         An `AllocationScenario`, or the mapping of a scenario file.
     **effort
-        As in `gpuplan.allocation.plan.plan`; by default a number of moves that takes about two
+        As in `gpuplan.allocation.plan.plan`; by default a number of moves that takes a few
         milliseconds, so that the same scenario gives the same figures.
 
     Raises

@@ -356,7 +356,7 @@ def plan(scenario: Any, policy: str = "aware", **effort: Any) -> Plan:
 
 
 def repeatable(scenario: AllocationScenario) -> dict[str, int]:
-    """The effort of plans that come at once and repeat exactly: as many moves as take about two milliseconds."""
+    """The effort of plans that come at once and repeat exactly: moves for a few milliseconds (two on small days)."""
     from gpuplan.allocation.policies.search import iterations_for
 
     return {"iterations": iterations_for(compile_problem(scenario))}

@@ -109,7 +109,7 @@ def sensitivity(
     policies
         Names of policies.
     **effort
-        As in `gpuplan.allocation.plan.plan`; by default a number of moves of about two milliseconds.
+        As in `gpuplan.allocation.plan.plan`; by default a number of moves that takes a few milliseconds.
 
     Raises
     ------
@@ -198,14 +198,14 @@ def _outbid(scenario: AllocationScenario, most: float, policy: str, effort: dict
             low = middle
         else:
             high = middle
-    return _told(at(low), at(high), dear, high)
+    return _told(at(low), at(high), dear, high, most)
 
 
 def _unmet(made: Plan) -> int:
     return int((made.demand - made.served).sum())
 
 
-def _told(below: Plan, above: Plan, dear: Plan, penalty: float) -> Outbid:
+def _told(below: Plan, above: Plan, dear: Plan, penalty: float, most: float) -> Outbid:
     """Who takes what from whom just below the penalty."""
     scenario = below.scenario
     missing = (below.demand - below.served) - (dear.demand - dear.served)
@@ -216,12 +216,13 @@ def _told(below: Plan, above: Plan, dear: Plan, penalty: float) -> Outbid:
     for j in range(len(scenario.batch)):
         here = [int((plan_.grid[:, steps] == j).sum()) for plan_ in (below, above)]
         takes.append((here[0] - here[1], here[0], -j))
-    job = scenario.batch[-max(takes)[2]]
+    j = -max(takes)[2]
+    job, gpus = scenario.batch[j], int(below.size[j])
     hours = float(missing.sum()) * scenario.horizon.step_hours
-    size = "1 GPU" if job.gpus == 1 else f"{job.gpus} GPUs"
-    block = f"{shorten(job.name)} ({size} × {job.hours:g} h, priority {job.priority:g})"
+    size = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+    block = f"{shorten(job.name)} ({size} × {job.hours_on(gpus):.4g} h, priority {job.priority:g})"
     sentence = (
         f"Below a penalty of {penalty:.2f} {below.policy} leaves {hours:,.4g} GPU-h of traffic ({shorten(app.name)}) "
-        f"unserved for the sake of {block}; from there on it serves what it serves at any penalty."
+        f"unserved for the sake of {block}; from there on it serves what it serves at a penalty of {most:g}."
     )
     return Outbid(below.policy, round(penalty, 2), job.name, app.name, hours, sentence)

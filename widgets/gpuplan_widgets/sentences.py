@@ -139,13 +139,16 @@ def _outbid_reason(plan: Plan, steps: np.ndarray, penalty: float) -> str:
         return ""
     jobs = plan.scenario.batch
     movable = [j for j in present if jobs[j].running_on is None] or sorted(present)
-    job = jobs[max(sorted(movable), key=lambda j: jobs[j].gpus * jobs[j].hours * jobs[j].priority)]
+    largest = max(sorted(movable), key=lambda j: jobs[j].gpu_hours * jobs[j].priority)
+    job, gpus = jobs[largest], int(plan.size[largest])
     if job.running_on is not None:
         return f"work that was running already ({_cut(job.name)}) keeps its GPUs"
-    worth = f"{job.gpus} GPUs × {job.hours:g} h × priority {job.priority:g}"
+    worth = f"{gpus} GPUs × {job.hours_on(gpus):.4g} h × priority {job.priority:g}"
+    if job.scaling != 1:  # it earns for its work, not for the GPUs it holds
+        worth = f"{job.gpu_hours:g} GPU-hours of work × priority {job.priority:g}"
     return (
         f"although the penalty is {penalty:g}, a block outbids it; the largest there, {_cut(job.name)}, is worth "
-        f"{worth} = {job.gpus * job.hours * job.priority:,.4g} before decay"
+        f"{worth} = {job.gpu_hours * job.priority:,.4g} before decay"
     )
 
 

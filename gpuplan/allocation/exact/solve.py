@@ -18,7 +18,7 @@ from gpuplan.allocation.policies.base import Assignment, Effort, Progress, Proof
 from gpuplan.allocation.problem import Problem
 from gpuplan.inputs.errors import InputError, Mistake
 
-#: Moves of the search that makes the plan to start from, in those of two milliseconds.
+#: Moves of the search that makes the plan to start from, in those of `search.iterations_for`.
 SEARCHES = 25
 
 #: Share of the time left for the starts, then for more search, then for a grid at given starts.
