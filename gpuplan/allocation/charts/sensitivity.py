@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 #: Figures of the panels: name, words, whether a share.
 PANELS: tuple[tuple[str, str, bool], ...] = (
-    ("objective", "objective; dotted: bound", False),
+    ("objective", "objective", False),
     ("value", "value", False),
-    ("coverage", "coverage (% of demand)", True),
+    ("coverage", "coverage (%)", True),
     ("utilization", "utilization (%)", True),
 )
 
@@ -68,7 +68,8 @@ def curves_spec(found: Sensitivity, width: int = 980) -> Spec:
         "title": {
             "text": "How sensitive is it?",
             "subtitle": lines(
-                f"upright line: the scenario as it is; objective, value and bound in {VALUE_UNIT}", width
+                f"upright line: the scenario as it is; dotted: the bound; objective, value and bound in {VALUE_UNIT}",
+                width,
             ),
         },
         "resolve": {"legend": {"stroke": "shared", "strokeDash": "shared"}},
