@@ -10,6 +10,24 @@ from gpuplan.allocation.kernels import START
 from gpuplan.allocation.problem import Int64, Words, side_by_side
 from gpuplan.allocation.windows import Window
 
+#: How places are sought for given starts, one way after the other: how many steps a job is placed ahead of its start,
+#: for each doubling of its size; whether apps are placed with the jobs; what a cell costs that is free just before or
+#: just after, and noise (eighths of a cell).
+PLACINGS = (
+    (0, 0, 4, 0),
+    (0, 1, 4, 0),
+    (0, 0, 4, 40),
+    (0, 1, 4, 40),
+    (1, 1, 4, 40),
+    (0, 0, 8, 100),
+    (0, 1, 4, 40),
+    (0, 0, 4, 40),
+    (2, 1, 4, 40),
+    (1, 0, 4, 40),
+    (1, 1, 4, 40),
+    (2, 1, 4, 40),
+)
+
 
 class Outline:
     """When jobs of a whole problem run, without where: what `schedule` works on.
@@ -90,13 +108,73 @@ class Outline:
             self.best_jobs,
         )
 
-    def place(self, before: int, after: int, chance: Words) -> None:
-        """Give the jobs of the window blocks at the best starts: the plan from which it goes on."""
-        window, jobs = self.window, self.best_jobs
-        size, start = jobs[:, kernels.SIZE], jobs[:, START]
-        sequence = np.lexsort((-jobs[:, kernels.DURATION] * size, -size, start))
-        window.jobs[:, : kernels.FIRST] = jobs[:, : kernels.FIRST]
-        window.state[search_kernels.WORTH] = -(1 << 62)
-        kernels_for(window.problem.work, search_kernels).place_all(
-            sequence, window.jobs, window.fits, window.base, before, after, 0, chance
+    def exchange(self, trials: int, chance: Words) -> None:
+        """Let pairs of jobs of the best starts change places where that gains (`search_kernels.exchange`)."""
+        window = self.window
+        problem = window.problem
+        kernels_for(problem.work, search_kernels).exchange(
+            trials,
+            chance,
+            self.state,
+            self.best_jobs,
+            problem.options,
+            self.cells,
+            self.classes,
+            self.class_cells,
+            problem.weight_sum,
+            window.targets,
         )
+
+    def place(self, tuning: Int64, logs: Any, chance: Words) -> bool:
+        """Give the jobs of the window blocks at the best starts: the plan from which it goes on.
+
+        Which of several free blocks a job takes is partly left to chance: as often as it takes to find a plan
+        that is worth what the starts are, but not more often than there are `PLACINGS`.
+        Whether such a plan was found.
+        """
+        window, jobs, problem = self.window, self.best_jobs, self.window.problem
+        size, start = jobs[:, kernels.SIZE], jobs[:, START]
+        place_all = kernels_for(problem.work, search_kernels).place_all
+        best, reached = -(1 << 62), False
+        placed = window.jobs.copy()
+        rank = np.bitwise_count(size.astype(np.uint64) - np.uint64(1)).astype(
+            np.int64
+        )  # sizes are powers of two
+        for ahead, with_apps, beside, noise in PLACINGS:
+            turn = start - ahead * rank
+            sequence = np.lexsort((-jobs[:, kernels.DURATION] * size, -size, turn))
+            window.jobs[:, : kernels.FIRST] = jobs[:, : kernels.FIRST]
+            place_all(
+                sequence,
+                turn[sequence],
+                with_apps,
+                beside,
+                noise,
+                chance,
+                window.state,
+                window.jobs,
+                window.fits,
+                window.base,
+                problem.weight_sum,
+                window.targets,
+                window.order,
+                problem.demand,
+                problem.apps,
+                window.hold,
+                window.best_jobs,
+                window.best_hold,
+            )
+            direct = int(window.state[search_kernels.WORTH])
+            window.improve(
+                0, 0.0, 1.0, tuning, logs, chance
+            )  # as it is laid there, it may be worth more or less
+            worth = int(window.state[search_kernels.WORTH])
+            if worth > best:
+                best = worth
+                placed[:] = window.jobs
+            reached |= max(direct, worth) >= int(self.state[search_kernels.BEST])
+            if worth >= self.state[search_kernels.BEST]:
+                break
+        window.jobs[:] = placed
+        window.state[search_kernels.WORTH] = best
+        return reached

@@ -50,7 +50,8 @@ FORCE_UNPLACED, FORCE, SPAN, BAND, FEW, SHARE = range(6)
 # most of the horizon that a span takes, most of the GPUs that it or a band takes (`improve`), least share of
 # the jobs after the step (`schedule`), GPUs of the window (a number)
 SPAN_LENGTH, BAND_HEIGHT, BAND_LEAST, GPUS = range(6, 10)
-# how far the order of the queue is disturbed, either of the two; how often it is by size
+# how far the order of the queue is disturbed, either of the two; how often it is by size, or else by priority
+# (cumulative)
 LITTLE_DISORDER, MUCH_DISORDER, BY_SIZE = range(10, 13)
 # demand that a move may take, cumulative: one or two GPUs of it, many; a forced job all of it, up to two GPUs
 LITTLE_SLACK, MUCH_SLACK, OUTBID, OVERDRAW = range(13, 17)
@@ -58,7 +59,11 @@ LITTLE_SLACK, MUCH_SLACK, OUTBID, OVERDRAW = range(13, 17)
 # that is free just before and just after; apps change their order
 BLINK, NOISE, BEFORE, AFTER, APP_ORDER = range(17, 22)
 # jobs keep their starts and change places only: how often, disorder of the queue (a number), noise
-KEEP, KEEP_DISORDER, KEEP_NOISE, ENTRIES = range(22, 26)
+KEEP, KEEP_DISORDER, KEEP_NOISE = range(22, 25)
+# `schedule`: one of the jobs may leave apps short where it goes in: how often, of so many GPUs at most (a number)
+BOLD, BOLD_MOST = range(25, 27)
+# see `BY_SIZE`
+BY_PRIORITY, ENTRIES = range(27, 29)
 
 #: Jobs without a place that a move tries in vain before it leaves the others out.
 TRIES = 16
@@ -564,8 +569,8 @@ def improve(
     jobs : int64[J, 9]
         Jobs that may move, `FIRST` in the window; the current plan (overwritten).
     options : int64[N, 4]
-    rank : int64[2, J]
-        Two orders in which jobs go in, as ranks.
+    rank : int64[3, J]
+        Orders in which jobs go in, as ranks: by worth, by size, by priority.
     fits : uint64[C]
         First GPUs of blocks of ``2**c`` in the window.
     base : uint64[T]
@@ -612,9 +617,17 @@ def improve(
     cost = i64(0)
     if R > 0:
         cost = lay(free, app_free, order, want, floor, most, need, takes, lets, budget, apps, hold)
-        if cost < 0:
-            # the plan to start from lays its apps otherwise: whatever is found must be better
-            cost = worth - state[WORTH]
+    if cost < 0:
+        # the plan to start from lays its apps otherwise: whatever is found must be better
+        cost = worth - state[WORTH]
+    elif worth - cost > state[BEST]:
+        state[BEST] = worth - cost
+        for i in range(J):
+            for k in range(FIRST + 1):
+                best_jobs[i, k] = jobs[i, k]
+        for r in range(R):
+            for t in range(T + 1):
+                best_hold[r, t] = hold[r, t]
     state[WORTH] = worth - cost
     temperature = heat
     for move in range(moves):
@@ -756,7 +769,10 @@ def improve(
                 value, low, high = eject(i, jobs, trial_free, usable, earns, value, low, high)
         # ---------------------------------------------------------- recreate
         scatter = J * tuning[LITTLE_DISORDER + below(chance, 2)] // PARTS
-        which = 1 if below(chance, PARTS) < tuning[BY_SIZE] else 0
+        dice = below(chance, PARTS)
+        which = 0
+        if dice < tuning[BY_PRIORITY]:
+            which = 1 if dice < tuning[BY_SIZE] else 2
         # jobs keep their starts and only change places, or go in again wherever they earn most
         keeps = forced < 0 and below(chance, PARTS) < tuning[KEEP]
         n_queue = 0
@@ -885,7 +901,7 @@ def level_cost(cells: Ints, targets: Ints, order: Ints, demand: Ints, apps: Ints
     """What unmet demand costs where apps may hold ``cells`` [T] GPUs and keep their caps, or -1.
 
     One app after the other, each as close to its curve as cells and cap allow. -1 where an app
-    would hold less than it must. ``cells`` and ``level`` [T] are overwritten.
+    would hold less than it must. ``cells`` and ``level`` int64[R, T] are overwritten.
     """
     R, T = demand.shape
     cost = i64(0)
@@ -893,17 +909,17 @@ def level_cost(cells: Ints, targets: Ints, order: Ints, demand: Ints, apps: Ints
         r = order[i]
         cap = apps[r, CAP]
         for t in range(T):
-            level[t] = min(targets[CURVE, r, t], max(i64(0), cells[t]))
+            level[r, t] = min(targets[CURVE, r, t], max(i64(0), cells[t]))
         for t in range(1, T):
-            level[t] = min(level[t], level[t - 1] + cap)
+            level[r, t] = min(level[r, t], level[r, t - 1] + cap)
         for t in range(T - 2, -1, -1):
-            level[t] = min(level[t], level[t + 1] + cap)
+            level[r, t] = min(level[r, t], level[r, t + 1] + cap)
         unmet = i64(0)
         for t in range(T):
-            if level[t] < targets[HELD, r, t] or level[t] < targets[LEAST, r, t]:
+            if level[r, t] < targets[HELD, r, t] or level[r, t] < targets[LEAST, r, t]:
                 return i64(-1)
-            unmet += max(i64(0), demand[r, t] - level[t])
-            cells[t] -= level[t]
+            unmet += max(i64(0), demand[r, t] - level[r, t])
+            cells[t] -= level[r, t]
         cost += unmet * apps[r, COST]
     return cost
 
@@ -943,13 +959,22 @@ def withdraw(
 
 @njit_inline
 def earliest(
-    s: Any, last: Any, n: Any, d: Any, blink: Any, room: Ints, classes: Ints, class_room: Ints, chance: Words
+    s: Any,
+    last: Any,
+    n: Any,
+    d: Any,
+    blink: Any,
+    overdraw: Any,
+    room: Ints,
+    classes: Ints,
+    class_room: Ints,
+    chance: Words,
 ) -> Any:
-    """Earliest step in ``s .. last`` with room for ``n`` GPUs for ``d`` steps, or -1."""
+    """Earliest step in ``s .. last`` with room for ``n`` GPUs, less ``overdraw``, for ``d`` steps, or -1."""
     T = room.size
     while s <= last:
         t = min(T, s + d) - 1
-        while t >= s and room[t] >= n:
+        while t >= s and room[t] >= n - overdraw:
             t -= 1
         if t < s:
             for z in range(classes.size):
@@ -1008,7 +1033,7 @@ def schedule(
     T, J, R, Z = cells.size, jobs.shape[0], demand.shape[0], classes.size
     room, usable, begin = np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T, np.int64)
     wanted, needed = np.zeros(T, np.int64), np.zeros(T, np.int64)
-    spare, level = np.empty(T, np.int64), np.empty(T, np.int64)
+    spare, level = np.empty(T, np.int64), np.empty((R, T), np.int64)
     class_room, class_kept = class_cells.copy(), class_cells.copy()
     kept = jobs.copy()
     earns = np.zeros(J, np.int64)
@@ -1095,9 +1120,9 @@ def schedule(
             value += worth_of(j, s, jobs, weight_sum)
             tolerance = i64(0)
             dice = below(chance, PARTS)
-            if dice < tuning[OUTBID]:
+            if R > 0 and dice < tuning[OUTBID]:
                 tolerance = 64
-            elif dice < tuning[OVERDRAW]:
+            elif R > 0 and dice < tuning[OVERDRAW]:
                 tolerance = below(chance, 3)
             for t in range(s, e):
                 tries = 0
@@ -1141,7 +1166,10 @@ def schedule(
             if n_removed == 0:
                 continue
         scatter = J * tuning[LITTLE_DISORDER + below(chance, 2)] // PARTS
-        which = 1 if below(chance, PARTS) < tuning[BY_SIZE] else 0
+        dice = below(chance, PARTS)
+        which = 0
+        if dice < tuning[BY_PRIORITY]:
+            which = 1 if dice < tuning[BY_SIZE] else 2
         n_queue = 0
         for i in range(J):
             if jobs[i, START] < 0:
@@ -1150,11 +1178,16 @@ def schedule(
                     x += below(chance, scatter * 256)
                 n_queue = enqueue(i, x, key, queue, n_queue)
         patience = TRIES
+        bold, most_overdrawn = i64(-1), i64(0)
+        if R > 0 and n_queue > 0 and below(chance, PARTS) < tuning[BOLD]:
+            bold = queue[below(chance, n_queue)]
+            most_overdrawn = 1 + below(chance, tuning[BOLD_MOST])
         for q in range(n_queue):
             i = queue[q]
             if removed[i] != move and patience == 0:
                 continue
-            until = i64(T) if removed[i] == move or slack > 0 else high - 1
+            overdraw = most_overdrawn if i == bold else i64(0)
+            until = i64(T) if removed[i] == move or slack > 0 or overdraw > 0 else high - 1
             first, after = jobs[i, OPTION], jobs[i, OPTION] + jobs[i, CHOICES]
             if after - first > 1 and below(chance, 4) == 0:
                 first += below(chance, jobs[i, CHOICES])
@@ -1168,6 +1201,7 @@ def schedule(
                     n,
                     d,
                     tuning[BLINK],
+                    overdraw,
                     usable,
                     classes,
                     class_room,
@@ -1231,38 +1265,248 @@ def schedule(
     state[DONE] += moves
 
 
+@njit_inline
+def take_in(
+    j: Any,
+    low: Any,
+    last: Any,
+    jobs: Ints,
+    room: Ints,
+    classes: Ints,
+    class_room: Ints,
+    weight_sum: Ints,
+    chance: Words,
+) -> Any:
+    """Put job ``j``, in its size, at the earliest step in ``low .. last`` with room; what it earns there, else 0."""
+    nothing = i64(0)
+    s = earliest(
+        max(low, jobs[j, EARLIEST]),
+        min(last, jobs[j, LATEST]),
+        jobs[j, SIZE],
+        jobs[j, DURATION],
+        nothing,
+        nothing,
+        room,
+        classes,
+        class_room,
+        chance,
+    )
+    jobs[j, START] = s
+    if s < 0:
+        return nothing
+    give(j, jobs, room, classes, class_room, -1)
+    return worth_of(j, s, jobs, weight_sum)
+
+
+@njit
+def exchange(
+    trials: Any,
+    chance: Words,
+    state: Ints,
+    jobs: Ints,
+    options: Ints,
+    cells: Ints,
+    classes: Ints,
+    class_cells: Ints,
+    weight_sum: Ints,
+    targets: Ints,
+) -> Any:
+    """Let jobs change places in time, pair by pair, until no pair gains by it (or after so many trials).
+
+    The one that starts later, or has no place, goes in first, where the other one was or before; then
+    the other one: both as early as there is room. Apps are left no less than before. Some twenty trials take
+    as long as a move of `schedule`, whose parameters these are; ``jobs`` and ``state`` are overwritten.
+    """
+    T, J = cells.size, jobs.shape[0]
+    room, class_room = cells.copy(), class_cells.copy()
+    for r in range(targets.shape[1]):
+        for t in range(T):
+            room[t] -= targets[CURVE, r, t]
+    for j in range(J):
+        if jobs[j, START] >= 0:
+            give(j, jobs, room, classes, class_room, -1)
+    for t in range(T):
+        room[t] = max(i64(0), room[t])
+    quiet = i64(0)
+    i, j = i64(0), i64(0)
+    while trials > 0 and quiet < J * J:
+        quiet += 1
+        j += 1
+        if j == J:
+            j = i64(0)
+            i = i + 1 if i + 1 < J else i64(0)
+        si, sj = jobs[i, START], jobs[j, START]
+        if si < 0 or i == j or 0 <= sj <= si:
+            continue
+        if sj < 0 and jobs[j, CHOICES] > 1:
+            choose(jobs, j, options, jobs[j, OPTION] + below(chance, jobs[j, CHOICES]))
+        low = si - jobs[j, DURATION] + 1
+        last = si + jobs[i, DURATION]
+        if sj >= 0:
+            last = min(last, sj - 1)
+        if last < jobs[j, EARLIEST] or low > jobs[j, LATEST]:
+            continue
+        trials -= 1
+        had = worth_of(i, si, jobs, weight_sum)
+        give(i, jobs, room, classes, class_room, 1)
+        if sj >= 0:
+            had += worth_of(j, sj, jobs, weight_sum)
+            give(j, jobs, room, classes, class_room, 1)
+        jobs[i, START] = -1
+        now = take_in(j, low, last, jobs, room, classes, class_room, weight_sum, chance)
+        if now > 0:
+            low = min(si, jobs[j, START]) - jobs[i, DURATION] + 1
+            now += take_in(i, low, i64(T), jobs, room, classes, class_room, weight_sum, chance)
+        if now > had:
+            state[WORTH] += now - had
+            quiet = 0
+            continue
+        for x in (i, j):
+            if jobs[x, START] >= 0:
+                give(x, jobs, room, classes, class_room, 1)
+        jobs[i, START], jobs[j, START] = si, sj
+        give(i, jobs, room, classes, class_room, -1)
+        if sj >= 0:
+            give(j, jobs, room, classes, class_room, -1)
+
+
 @njit
 def place_all(
     sequence: Ints,
+    turn: Ints,
+    with_apps: Any,
+    beside: Any,
+    noise: Any,
+    chance: Words,
+    state: Ints,
     jobs: Ints,
     fits: Words,
     base: Words,
-    before: Any,
-    after: Any,
-    noise: Any,
-    chance: Words,
+    weight_sum: Ints,
+    targets: Ints,
+    order: Ints,
+    demand: Ints,
+    apps: Ints,
+    hold: Words,
+    best_jobs: Ints,
+    best_hold: Words,
 ) -> Any:
-    """Give each job of ``sequence`` a block at its `START`; one without a block there goes without a place.
+    """Give each job of ``sequence`` a block at its `START`; one without a block loses its place.
 
-    Where the starts leave less than ``wanted`` [T] to apps, that is allowed. ``jobs`` is overwritten.
+    Job ``sequence[i]`` is placed after all apps' runs of GPUs that begin before step ``turn[i]`` (ascending).
+
+    ``with_apps`` 1: what apps may hold beside these starts is cut into runs of one GPU each, the last to come the
+    first to go, and these are placed with the jobs: no app has to change GPUs. Jobs that lost their place start
+    wherever they then find one. `WORTH` of ``state`` is then
+    what this plan is worth, where it is legal, else -1 << 62; it is kept where it is better than the best one.
+    What a cell costs that is free just before or after a block is ``beside``, ``noise`` is random. ``jobs``, ``hold``
+    and what `improve` overwrites are overwritten.
     """
-    T = base.size
-    free, room = base.copy(), np.empty(T, np.int64)
-    for t in range(T):
-        room[t] = i64(64)
-    for i in range(sequence.size):
-        j = sequence[i]
-        n, s = jobs[j, SIZE], jobs[j, START]
-        jobs[j, START] = -1
-        if s < 0:
-            continue
-        c = i64(0)
-        while (1 << c) < n:
-            c += 1
-        s, blocks, common = find(free, room, n, jobs[j, DURATION], s, s, fits[c])
-        if s >= 0:
-            e = min(T, s + jobs[j, DURATION])
-            put(j, s, snuggest(free, blocks, common, s, e, n, before, after, noise, chance), jobs, free, room)
+    T, R = base.size, demand.shape[0]
+    free, room = base.copy(), np.full(T, 64, np.int64)
+    spare, level = np.empty(T, np.int64), np.zeros((R, T), np.int64)
+    legal = with_apps > 0
+    cost = i64(0)
+    if legal:
+        for t in range(T):
+            spare[t] = count_bits(base[t])
+        for i in range(sequence.size):
+            j = sequence[i]
+            if jobs[j, START] >= 0:
+                for t in range(jobs[j, START], min(T, jobs[j, START] + jobs[j, DURATION])):
+                    spare[t] -= jobs[j, SIZE]
+        cost = level_cost(spare, targets, order, demand, apps, level)
+        legal = cost >= 0
+        for r in range(R):
+            for t in range(1, T + 1):
+                hold[r, t] = NOTHING
+    nothing = i64(0)
+    worth = i64(0)
+    i = i64(0)
+    for step in range(T):
+        # before the first step those apps come first that hold GPUs already: they stay where they are
+        for late in range(2):
+            if late == 1:
+                while i < sequence.size and turn[i] <= step:
+                    j = sequence[i]
+                    i += 1
+                    n, s = jobs[j, SIZE], jobs[j, START]
+                    jobs[j, START] = -1
+                    if s < 0:
+                        continue
+                    c = i64(0)
+                    while (1 << c) < n:
+                        c += 1
+                    s, blocks, common = find(free, room, n, jobs[j, DURATION], s, s, fits[c])
+                    if s >= 0:
+                        e = min(T, s + jobs[j, DURATION])
+                        p = snuggest(free, blocks, common, s, e, n, beside, beside, noise, chance)
+                        put(j, s, p, jobs, free, room)
+                        worth += worth_of(j, s, jobs, weight_sum)
+            for x in range(R if legal else 0):
+                r = order[x]
+                if (late == 0) != (step == 0 and apps[r, KNOWN] > 0):
+                    continue
+                low = level[r, step - 1] if step > 0 else nothing
+                for k in range(low, level[r, step]):
+                    e = i64(step + 1)
+                    while e < T and level[r, e] > k:
+                        e += 1
+                    # one GPU all the while where there is one, else another one as late as can be
+                    s = i64(step)
+                    while s < e:
+                        common = free[s]
+                        if late == 0 and s == step and common & hold[r, 0] != NOTHING:
+                            common &= hold[r, 0]
+                        if common == NOTHING:
+                            legal = False
+                            break
+                        end = s + 1
+                        while end < e and common & free[end] != NOTHING:
+                            common &= free[end]
+                            end += 1
+                        p = snuggest(free, common, common, s, end, i64(1), beside, beside, noise, chance)
+                        for t in range(s, end):
+                            free[t] &= ~(ONE << u64(p))
+                            hold[r, t + 1] |= ONE << u64(p)
+                        s = end
+    for r in range(R if legal else 0):
+        left = apps[r, LEFT]
+        for t in range(T):
+            if t == 0 and apps[r, KNOWN] == 0:
+                continue
+            taken = count_bits(hold[r, t + 1] & ~hold[r, t])
+            left -= taken
+            if taken > apps[r, CAP] or count_bits(hold[r, t] & ~hold[r, t + 1]) > apps[r, CAP]:
+                legal = False
+        legal = legal and left >= 0
+    state[WORTH] = -(i64(1) << 62)
+    if legal:
+        for i in range(sequence.size):
+            j = sequence[i]
+            if jobs[j, START] >= 0 or jobs[j, LATEST] < 0:
+                continue
+            n, d = jobs[j, SIZE], jobs[j, DURATION]
+            c = i64(0)
+            while (1 << c) < n:
+                c += 1
+            for t in range(T):
+                room[t] = 64
+            s, blocks, common = find(free, room, n, d, jobs[j, EARLIEST], jobs[j, LATEST], fits[c])
+            if s >= 0:
+                e = min(T, s + d)
+                p = snuggest(free, blocks, common, s, e, n, beside, beside, noise, chance)
+                put(j, s, p, jobs, free, room)
+                worth += worth_of(j, s, jobs, weight_sum)
+        state[WORTH] = worth - cost
+        if state[WORTH] > state[BEST]:
+            state[BEST] = state[WORTH]
+            for j in range(jobs.shape[0]):
+                for k in range(FIRST + 1):
+                    best_jobs[j, k] = jobs[j, k]
+            for r in range(R):
+                for t in range(T + 1):
+                    best_hold[r, t] = hold[r, t]
 
 
 @njit

@@ -15,6 +15,9 @@ from gpuplan.allocation.problem import Int64, Problem, Words
 #: A window is made of two runs of so many GPUs, which need not lie side by side.
 HALF = 32
 
+#: The two runs of a cluster of up to 64 GPUs.
+WHOLE = (0, 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Ground:
@@ -22,32 +25,39 @@ class Ground:
 
     Attributes
     ----------
-    rank : int64[2, J]
-        Two orders of all jobs: by what they are worth for their shape, and the largest first.
+    rank : int64[3, J]
+        Orders of all jobs: by what they are worth for their shape, the largest first, the most important first.
     targets : int64[3, R, T]
         GPUs that each app wants (its curve), must keep of those held before step 0, needs at least.
     order : int64[R]
         Apps, the dearest first, of equals the one that can move least.
+    alone : tuple
+        What `lay` takes of apps that hold nothing outside of the window: GPUs wanted, held at least and at most,
+        demanded, acquired and let go at most, int64[R, T] each, and the swap budgets, int64[R].
     """
 
     rank: Int64
     targets: Int64
     order: Int64
+    alone: tuple[Int64, Int64, Int64, Int64, Int64, Int64, Int64]
 
 
 @lru_cache(maxsize=16)
 def ground(problem: Problem) -> Ground:
     """Prepare a problem for the search."""
-    from gpuplan.allocation.policies.aware import ORDERS, by_worth
+    from gpuplan.allocation.policies.aware import ORDER, by_worth
 
     n_jobs = len(problem.jobs)
     jobs = problem.movable
+    area = problem.size[jobs] * problem.duration[jobs]
     by_size = np.lexsort(
         (jobs, -problem.duration[jobs], -problem.jobs[jobs, kernels.PRIORITY], -problem.size[jobs])
     )
-    rank = np.zeros((2, n_jobs), np.int64)
-    rank[0, by_worth(problem, *ORDERS[0][:2])] = np.arange(jobs.size)
+    by_priority = np.lexsort((jobs, -area, -problem.jobs[jobs, kernels.PRIORITY]))
+    rank = np.zeros((3, n_jobs), np.int64)
+    rank[0, by_worth(problem, *ORDER)] = np.arange(jobs.size)
     rank[1, jobs[by_size]] = np.arange(jobs.size)
+    rank[2, jobs[by_priority]] = np.arange(jobs.size)
     n_apps, steps = problem.demand.shape
     targets = np.zeros((3, n_apps, steps), np.int64)
     after = np.arange(1, steps + 1)
@@ -57,7 +67,11 @@ def ground(problem: Problem) -> Ground:
         targets[search_kernels.HELD, r] = np.maximum(min(int(app[MINIMUM]), held), held - app[CAP] * after)
         targets[search_kernels.LEAST, r] = app[MINIMUM]
     order = np.lexsort((problem.apps[:, LEFT], problem.apps[:, CAP], -problem.apps[:, COST]))
-    return Ground(rank, targets, order.astype(np.int64))
+    caps, most = (np.repeat(problem.apps[:, column, None], steps, axis=1) for column in (CAP, MAXIMUM))
+    floor = np.maximum(targets[search_kernels.HELD], targets[search_kernels.LEAST])
+    budget = problem.apps[:, LEFT].copy()
+    alone = (targets[search_kernels.CURVE], floor, np.maximum(0, most), problem.demand, caps, caps, budget)
+    return Ground(rank, targets, order.astype(np.int64), alone)
 
 
 class Window:
@@ -165,13 +179,15 @@ class Window:
     def _apps(self, plan: Assignment, hold: Words) -> None:
         """What apps want, need and may change in the window, given what they hold outside."""
         problem, targets = self.problem, self.targets
+        if problem.gpus <= 64:
+            self.want, self.floor, self.most, self.need, self.takes, self.lets, self.budget = ground(
+                problem
+            ).alone
+            return
         apps = problem.apps
         steps = problem.steps
         caps = np.repeat(apps[:, CAP : CAP + 1], steps, axis=1)
-        outside = np.zeros((len(apps), steps), np.int64)
-        taken, let = np.zeros_like(outside), np.zeros_like(outside)
-        if problem.gpus > 64:
-            outside, taken, let = self._outside(plan, hold)
+        outside, taken, let = self._outside(plan, hold)
         floor = np.maximum(targets[search_kernels.HELD], targets[search_kernels.LEAST])
         self.want = np.maximum(0, targets[search_kernels.CURVE] - outside)
         self.floor = np.maximum(0, floor - outside)
@@ -263,6 +279,8 @@ def _chunks(words: Words) -> Any:
 
 def _window(words: Words, halves: tuple[int, int]) -> Words:
     """The bits of the window, without the last axis."""
+    if words.shape[-1] == 1 and halves == WHOLE:
+        return words[..., 0].copy()
     chunks = _chunks(words)
     low = chunks[..., halves[0]].astype(np.uint64)
     high = chunks[..., halves[1]].astype(np.uint64)
@@ -272,6 +290,9 @@ def _window(words: Words, halves: tuple[int, int]) -> Words:
 
 def _write(words: Words, window: Words, halves: tuple[int, int]) -> None:
     """Put the bits of a window back (``words`` is overwritten)."""
+    if words.shape[-1] == 1 and halves == WHOLE:
+        words[..., 0] = window
+        return
     for half, shift in zip(halves, (0, HALF), strict=True):
         w, place = half // 2, np.uint64(half % 2 * HALF)
         part = (window >> np.uint64(shift)) & np.uint64(0xFFFFFFFF)
@@ -286,11 +307,11 @@ def _place(gpu: Int64, halves: tuple[int, int]) -> Int64:
 
 
 def _into_window(gpu: Int64, halves: tuple[int, int]) -> Int64:
-    return gpu if halves == (0, 1) else _place(gpu, halves)
+    return gpu if halves == WHOLE else _place(gpu, halves)
 
 
 def _out_of_window(place: Int64, halves: tuple[int, int]) -> Int64:
-    if halves == (0, 1):
+    if halves == WHOLE:
         return place
     return np.where(place < HALF, halves[0] * HALF + place, halves[1] * HALF + place - HALF)
 
@@ -298,7 +319,7 @@ def _out_of_window(place: Int64, halves: tuple[int, int]) -> Int64:
 def _fits(problem: Problem, halves: tuple[int, int]) -> Words:
     """First places of blocks of ``2**c`` in the window; none across the seam of halves that lie apart."""
     fits = _window(problem.allowed, halves)
-    if halves == (0, 1) and problem.gpus <= 64:
+    if halves == WHOLE and problem.gpus <= 64:
         return fits
     for c in range(fits.size):
         n = 1 << c

@@ -119,6 +119,7 @@ def test_the_kernels_are_compiled_once_for_all_shapes() -> None:
     for kernel in (
         search_kernels.improve,
         search_kernels.schedule,
+        search_kernels.exchange,
         search_kernels.place_all,
         search_kernels.tidy,
     ):

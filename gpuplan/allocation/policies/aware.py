@@ -34,9 +34,9 @@ TRIALS = 8
 #: Plans that a run builds at most with a job moved ahead.
 PROMOTIONS = 2
 
-#: Orders of the queue: priority x hours ** a x GPUs ** b, largest first, and whether the apps choose
-#: their GPUs after the batch work. Long and wide jobs are hard to place late: some weight for both.
-ORDERS = ((0.5, 0.25, True), (0.5, 0.25, False))
+#: Order of the queue: priority x hours ** a x GPUs ** b, largest first. Long and wide jobs are hard to place late:
+#: some weight for both.
+ORDER = (0.5, 0.25)
 
 #: How a pass chooses where a job has several sizes; all are tried.
 SIZE_RULES = (WORTHIEST, EARLY_LARGEST, SMALLEST)
@@ -53,8 +53,8 @@ def run(problem: Problem, _: Effort) -> Assignment:
     apps = np.lexsort((problem.apps[:, LEFT], problem.apps[:, CAP], -problem.apps[:, COST])).tolist()
     lay = [app_step(problem, r, CURVE) for r in apps]
     passes = []
-    for hours_power, gpus_power, fluid in ORDERS:
-        order = by_worth(problem, hours_power, gpus_power)
+    order = by_worth(problem, *ORDER)
+    for fluid in (True, False):
         sequence = merged(problem, order, apps, ROOM if fluid else CURVE)
         again = [*lay, ANY_ROOM, *order.tolist()] if fluid else []
         passes.append([SNUG, *sequence, *again])
@@ -69,7 +69,7 @@ def run(problem: Problem, _: Effort) -> Assignment:
     peaks = np.minimum(problem.demand.max(axis=1, initial=0), problem.apps[:, MAXIMUM])
     if len(apps) > 1 and peaks.sum() > np.bitwise_count(problem.base).sum(axis=1).min():
         # apps compete among themselves: whoever goes first may hold on through valleys at the others' cost
-        passes.append([SNUG, *reversed(lay), *by_worth(problem, *ORDERS[0][:2]).tolist()])
+        passes.append([SNUG, *reversed(lay), *order.tolist()])
     trials = TRIALS if apps else 0
     passes = with_sizes(problem, passes) + followers
     return allocate(problem, passes, outbid=[SNUG, *lay], promotions=PROMOTIONS, trials=trials)

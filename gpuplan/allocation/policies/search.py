@@ -12,7 +12,7 @@ from gpuplan.allocation.outline import Outline
 from gpuplan.allocation.policies import aware
 from gpuplan.allocation.policies.base import Assignment, Effort, Policy
 from gpuplan.allocation.problem import Int64, Problem, Words
-from gpuplan.allocation.windows import HALF, Window
+from gpuplan.allocation.windows import HALF, WHOLE, Window
 
 
 def _tuning(entries: Mapping[int, int]) -> Int64:
@@ -32,14 +32,17 @@ SCHEDULE = _tuning(
         search_kernels.SHARE: 200,
         search_kernels.SPAN_LENGTH: 900,
         search_kernels.BAND_LEAST: 1023,
-        search_kernels.LITTLE_DISORDER: 260,
+        search_kernels.LITTLE_DISORDER: 190,
         search_kernels.MUCH_DISORDER: 535,
         search_kernels.BY_SIZE: 69,
-        search_kernels.LITTLE_SLACK: 142,
-        search_kernels.MUCH_SLACK: 163,
+        search_kernels.LITTLE_SLACK: 60,
+        search_kernels.MUCH_SLACK: 80,
         search_kernels.OUTBID: 31,
         search_kernels.OVERDRAW: 43,
-        search_kernels.BLINK: 9,
+        search_kernels.BLINK: 20,
+        search_kernels.BY_PRIORITY: 400,
+        search_kernels.BOLD: 120,
+        search_kernels.BOLD_MOST: 1,
     }
 )
 
@@ -65,6 +68,7 @@ PLACES = _tuning(
         search_kernels.BEFORE: 4,
         search_kernels.AFTER: 4,
         search_kernels.APP_ORDER: 61,
+        search_kernels.BY_PRIORITY: 300,
         search_kernels.KEEP: 307,
         search_kernels.KEEP_DISORDER: 409,
         search_kernels.KEEP_NOISE: 16,
@@ -75,8 +79,12 @@ PLACES = _tuning(
 SCHEDULE_HEAT = (0.35, 0.01054)
 PLACES_HEAT = (0.0178, 0.00124)
 
-#: Share of a round for the starts.
-STARTS_SHARE = 0.42
+#: Share of a round for the starts; of the rest, where places were found for all of them, for more of the same.
+STARTS_SHARE = 0.45
+MORE_STARTS = 0.7
+
+#: Exchanges that are tried at most, for each move of the starts.
+EXCHANGES = 4
 
 #: Moves of the first round, where moves are counted; every other round has twice as many as the one before.
 ROUND = 1_000
@@ -118,7 +126,7 @@ def run(problem: Problem, effort: Effort) -> Assignment:
     seed = effort.seed
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(1 << 63))
-    chance = np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)
+    chance = _chance(seed)
     if effort.iterations is not None:
         purse = _Moves(effort.iterations)
     if problem.gpus > 2 * HALF:
@@ -152,11 +160,14 @@ class _Moves:
         self.size = self.left if self.left < 1.5 * size else size  # no short round at the end
         self.round *= 2
 
-    def spend(self, share: float, stage: Stage, heat: tuple[float, float]) -> None:
-        """Give a stage its share of the round, cooling down from the first temperature to the second."""
+    def spend(self, share: float, stage: Stage, heat: tuple[float, float]) -> int:
+        """Give a stage its share of the round, cooling down from the first temperature to the second; moves made."""
         moves = min(self.left, max(1, round(self.size * share)))
+        if moves <= 0:
+            return 0
         self.left -= moves
         stage(moves, heat[0], (heat[1] / heat[0]) ** (1 / moves))
+        return moves
 
 
 class _Time:
@@ -181,16 +192,17 @@ class _Time:
         self.size = left if left < 1.5 * length else length
         self.round *= 2
 
-    def spend(self, share: float, stage: Stage, heat: tuple[float, float]) -> None:
-        """Give a stage its share of the round, cooling down from the first temperature to the second."""
+    def spend(self, share: float, stage: Stage, heat: tuple[float, float]) -> int:
+        """Give a stage its share of the round, cooling down from the first temperature to the second; moves made."""
         began = time.thread_time()
         length = min(self.size * share, self.end - began)
-        at, moves, used = 0.0, FIRST_MOVES, 0.0
+        at, moves, used, made = 0.0, FIRST_MOVES, 0.0, 0
         fall = heat[1] / heat[0]
         while at < 1.0 and length > 0:
             step = min(1.0 - at, used if used else PART)
             before = time.thread_time()
             stage(moves, heat[0] * fall**at, fall ** (step / moves))
+            made += moves
             now = time.thread_time()
             if time.perf_counter() >= self.latest:
                 break
@@ -199,10 +211,19 @@ class _Time:
             rate = moves / max(1e-7, now - before)
             # never far beyond the end, never so short that calls cost more than moves
             moves = max(8, int(rate * length * min(PART, max(0.0, 1.0 - at))))
+        return made
+
+
+def _chance(seed: int) -> Words:
+    """Where the random numbers of a seed begin: splitmix64 (Steele, Lea and Flood, 2014), never 0."""
+    x = (seed + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+    return np.array([(x ^ (x >> 31)) | 1], np.uint64)
 
 
 def _as_a_whole(problem: Problem, plan: Assignment, purse: _Moves | _Time, chance: Words) -> Assignment:
-    window = Window(problem, plan, (0, 1), problem.movable)
+    window = Window(problem, plan, WHOLE, problem.movable)
     outline = Outline(window)
     tuning = _places(problem.gpus)
 
@@ -220,22 +241,26 @@ def _as_a_whole(problem: Problem, plan: Assignment, purse: _Moves | _Time, chanc
     while not purse.empty:
         purse.next_round()
         outline.forget()
-        share = STARTS_SHARE
+        share, heat = STARTS_SHARE, SCHEDULE_HEAT
         if number % 2 == 1 and len(cheap):
             # plans that leave demand unmet on purpose lie behind worse ones: make unmet demand cheap first
             cheap[:, COST] = (problem.apps[:, COST] * CHEAP[number // 2 % len(CHEAP)]).astype(np.int64)
-            purse.spend(CHEAP_SHARE * share, cheaply, SCHEDULE_HEAT)
+            purse.spend(CHEAP_SHARE * share, cheaply, heat)
             outline.go_on_from_best()
-            share *= 1 - CHEAP_SHARE
-            purse.spend(share, starts, (SCHEDULE_HEAT[0] / 4, SCHEDULE_HEAT[1]))
-        else:
-            purse.spend(share, starts, SCHEDULE_HEAT)
+            share, heat = (1 - CHEAP_SHARE) * share, (heat[0] / 4, heat[1])
         number += 1
-        outline.place(int(tuning[search_kernels.BEFORE]), int(tuning[search_kernels.AFTER]), chance)
-        places(0, 0.0, 1.0)  # what the plan with these starts is worth
+        made = purse.spend(share, starts, heat)
+        outline.exchange(EXCHANGES * made, chance)
+        rest = 1 - STARTS_SHARE
+        if outline.place(tuning, LOGS, chance):
+            # nothing was lost on the way from starts to places: better starts are what is missing
+            made = purse.spend(MORE_STARTS * rest, starts, heat)
+            outline.exchange(EXCHANGES * made, chance)
+            outline.place(tuning, LOGS, chance)
+            rest *= 1 - MORE_STARTS
         if window.behind > LOSS:
             window.restart()
-        purse.spend(1 - STARTS_SHARE, places, PLACES_HEAT)
+        purse.spend(rest, places, PLACES_HEAT)
     window.tidy()
     return window.written_to(plan)
 
