@@ -22,8 +22,8 @@ def _tuning(entries: Mapping[int, int]) -> Int64:
     return tuning
 
 
-#: What the kernel `schedule` does how often (see `gpuplan.allocation.search_kernels`): found by random search over
-#: generated days, none of them shipped.
+#: What the kernel `schedule` does how often (see `gpuplan.allocation.search_kernels`): found by random search and by
+#: comparison over generated days, none of them shipped.
 SCHEDULE = _tuning(
     {
         search_kernels.FORCE: 133,
@@ -40,7 +40,7 @@ SCHEDULE = _tuning(
         search_kernels.OUTBID: 31,
         search_kernels.OVERDRAW: 43,
         search_kernels.BLINK: 20,
-        search_kernels.BY_PRIORITY: 400,
+        search_kernels.BY_PRIORITY: 200,
         search_kernels.BOLD: 120,
         search_kernels.BOLD_MOST: 1,
     }
@@ -115,9 +115,9 @@ Stage = Callable[[int, float, float], None]
 def run(problem: Problem, effort: Effort) -> Assignment:
     """Improve the plan of ``aware`` for `Effort.iterations` moves, or else `Effort.budget_ms`.
 
-    Rounds of three stages: when jobs run (only the number of free GPUs counts), where they run at
-    those times, then both together on the grid. The best plan seen is kept: never worse than ``aware``.
-    A cluster of more than 64 GPUs is improved two runs of 32 GPUs at a time.
+    Rounds of three stages: when jobs run (only the number of free GPUs counts; then jobs change places in pairs),
+    where they run at those times, then both together on the grid. The best plan seen is kept: never worse than
+    ``aware``. A cluster of more than 64 GPUs is improved two runs of 32 GPUs at a time.
     """
     purse: _Moves | _Time = _Time(effort.budget_ms / 1000)
     plan = aware.run(problem, effort)
