@@ -7,11 +7,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpuplan.allocation.days import Days, Errors
+    from gpuplan.allocation.lookahead import coverage_risk, idle_windows
     from gpuplan.allocation.model import AllocationScenario
     from gpuplan.allocation.plan import Comparison, Plan
     from gpuplan.allocation.policies import POLICIES
+    from gpuplan.allocation.rolling_run import RollingRun
     from gpuplan.inputs.errors import InputError
-    from gpuplan.loading import certify, compare, load, plan, sensitivity, shipped, take_apart
+    from gpuplan.loading import (
+        certify,
+        compare,
+        end_of_world,
+        error_map,
+        load,
+        plan,
+        roll,
+        sensitivity,
+        shipped,
+        take_apart,
+    )
 
     __version__: str
 
@@ -19,13 +33,21 @@ if TYPE_CHECKING:
 _HOMES = {
     "AllocationScenario": "gpuplan.allocation.model",
     "Comparison": "gpuplan.allocation.plan",
+    "Days": "gpuplan.allocation.days",
+    "Errors": "gpuplan.allocation.days",
     "InputError": "gpuplan.inputs.errors",
     "POLICIES": "gpuplan.allocation.policies",
     "Plan": "gpuplan.allocation.plan",
+    "RollingRun": "gpuplan.allocation.rolling_run",
     "certify": "gpuplan.loading",
     "compare": "gpuplan.loading",
+    "coverage_risk": "gpuplan.allocation.lookahead",
+    "end_of_world": "gpuplan.loading",
+    "error_map": "gpuplan.loading",
+    "idle_windows": "gpuplan.allocation.lookahead",
     "load": "gpuplan.loading",
     "plan": "gpuplan.loading",
+    "roll": "gpuplan.loading",
     "sensitivity": "gpuplan.loading",
     "shipped": "gpuplan.loading",
     "take_apart": "gpuplan.loading",
@@ -35,14 +57,22 @@ __all__ = [
     "POLICIES",
     "AllocationScenario",
     "Comparison",
+    "Days",
+    "Errors",
     "InputError",
     "Plan",
+    "RollingRun",
     "__version__",
     "certify",
     "compare",
+    "coverage_risk",
+    "end_of_world",
+    "error_map",
     "explore",
+    "idle_windows",
     "load",
     "plan",
+    "roll",
     "sensitivity",
     "shipped",
     "take_apart",

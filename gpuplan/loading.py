@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from gpuplan.allocation.gain import GainApart
     from gpuplan.allocation.plan import Comparison, Plan
     from gpuplan.allocation.policies import Progress, Proof
+    from gpuplan.allocation.rolling import Days, RollingRun
+    from gpuplan.allocation.rolling_studies import EndOfWorld, ErrorMap
     from gpuplan.allocation.sensitivity import Sensitivity
 
 #: What a scenario may be given as.
@@ -153,6 +155,47 @@ def sensitivity(scenario: Source, *settings: Any, **more: Any) -> "Sensitivity":
     from gpuplan.allocation import sensitivity as curves
 
     return curves.sensitivity(load(scenario), *settings, **more)
+
+
+def roll(scenario: "Source | Days", policy: str = "aware", **settings: Any) -> "RollingRun":
+    """Run a policy over days: plan, commit a step, meet what comes, plan again (`gpuplan.allocation.rolling.roll`).
+
+    Raises
+    ------
+    InputError
+        For a scenario with mistakes, an unknown policy, settings that cannot be.
+    """
+    from gpuplan.allocation import rolling
+
+    return rolling.roll(
+        scenario if isinstance(scenario, rolling.Days) else load(scenario), policy, **settings
+    )
+
+
+def end_of_world(scenario: Source, *policies: Any, **settings: Any) -> "EndOfWorld":
+    """The same days with plans that see more or less far (`gpuplan.allocation.rolling_studies.end_of_world`).
+
+    Raises
+    ------
+    InputError
+        As `roll` does.
+    """
+    from gpuplan.allocation import rolling_studies
+
+    return rolling_studies.end_of_world(load(scenario), *policies, **settings)
+
+
+def error_map(scenario: Source, policy: str = "aware", **settings: Any) -> "ErrorMap":
+    """The gain over FIFO against errors of forecasts (`gpuplan.allocation.rolling_studies.error_map`).
+
+    Raises
+    ------
+    InputError
+        As `roll` does.
+    """
+    from gpuplan.allocation import rolling_studies
+
+    return rolling_studies.error_map(load(scenario), policy, **settings)
 
 
 def _shipped_files() -> dict[str, Path]:

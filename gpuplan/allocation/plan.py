@@ -100,7 +100,7 @@ class Plan:
             if start >= 0:
                 grid[first : first + size, start:end] = j
         for r, words in enumerate(self._hold):
-            grid[_bits(words, gpus).T] = len(sizes) + r
+            grid[as_bits(words, gpus).T] = len(sizes) + r
         return _frozen(grid)
 
     @cached_property
@@ -414,7 +414,7 @@ def ready(source: Any) -> AllocationScenario:
     raise InputError("allocation", [Mistake("scenario", rule, source)])
 
 
-def _bits(words: npt.NDArray[np.uint64], gpus: int) -> npt.NDArray[np.bool_]:
+def as_bits(words: npt.NDArray[np.uint64], gpus: int) -> npt.NDArray[np.bool_]:
     """Words [T, W] as booleans [T, G]."""
     little = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(little, axis=1, bitorder="little", count=gpus).astype(np.bool_)
