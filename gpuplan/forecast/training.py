@@ -286,11 +286,12 @@ def _variant_assumptions(task: TrainingTask, generation: Utilization) -> Iterato
     if technique in ("rlhf", "rlvr"):
         yield (
             f"{task.generated_share:.0%} of each sequence is written by the model, at {generation.best:.0%} of the "
-            f"peak ({generation.low:.0%} to {generation.high:.0%}): {generation.source}. Its cache uses the room of the "
-            "activations, so the batch that is written at once is limited by it."
+            f"peak ({generation.low:.0%} to {generation.high:.0%}): {generation.source}."
         )
+        yield "The cache of what is written uses the room of the activations, which limits the batch."
         yield "Each answer is trained on once."
     if technique == "rlhf":
+        yield "Published runs of RLHF took more than the high end of this range: see published_runs.table()."
         yield f"Reward and value model have {task.auxiliary.parameters:.3g} parameters each."
     if technique == "rlvr":
         yield f"{task.group_size} answers per prompt; the program that scores them runs on no GPU."

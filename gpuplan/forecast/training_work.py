@@ -18,10 +18,11 @@ def forward_flops(model: ModelShape, context: float) -> float:
     """Operations of one token's forward pass: 2 N + 4 l h s.
 
     N are the active parameters, l layers, h width, s tokens of context. Forward and backward together give
-    6 N + 12 l h s, which is the F = 72 B s l h^2 (1 + s/6h + V/16lh) of Narayanan and others ("Efficient
-    Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", 2021, arXiv 2104.04473; 96 instead of
-    72 with full recomputation) with N = 12 l h^2 + V h; the 6 N is that of Kaplan and others ("Scaling Laws for
-    Neural Language Models", 2020, arXiv 2001.08361). The causal mask is not credited, as in the MFU of PaLM.
+    6 N + 12 l h s. With N = 12 l h^2 + V h that is 72 l h^2 (1 + s/6h + V/12lh); with one more pass over the layers
+    for full recomputation, 96 l h^2 (1 + s/6h + V/16lh) a token, the formula of Narayanan and others ("Efficient
+    Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", 2021, arXiv 2104.04473). The 6 N is
+    that of Kaplan and others ("Scaling Laws for Neural Language Models", 2020, arXiv 2001.08361). The causal mask
+    is not credited, as in the MFU of PaLM.
     """
     return 2 * model.active + 4 * model.layers * model.hidden_size * context
 
