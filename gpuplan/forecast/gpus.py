@@ -193,8 +193,7 @@ def compare_with_systems(path: str | Path) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    columns = ("system", *_COLUMNS.values())
-    file = read_table(path, columns)
+    file = read_table(path, ("system", *_COLUMNS.values()))
     rows, mistakes = [], []
     for number, record in enumerate(file.to_dict("records")):
         gpu = _by_key().get(_key(_SYSTEMS.get(record["system"], "")))
@@ -205,8 +204,7 @@ def compare_with_systems(path: str | Path) -> "pd.DataFrame":
                 mistakes.append(Mistake(column, "must be a positive number or empty", text, number + 2))
             ours = _figure(gpu, quantity)
             apart = None if ours is None or stated is None else 100 * (ours - stated) / stated
-            name = gpu.name if gpu else None
-            rows.append((record["system"], name, quantity, ours, stated, apart))
+            rows.append((record["system"], gpu.name if gpu else None, quantity, ours, stated, apart))
     if mistakes:
         raise InputError(str(path), mistakes)
     names = ["system", "gpu", "quantity", "table", "file", "difference_percent"]
