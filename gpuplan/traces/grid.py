@@ -60,7 +60,7 @@ def bin_width(times_s: npt.NDArray[np.int64], bin_s: int | None) -> tuple[int, l
     else:
         bin_s = int(np.diff(times_s).min())
         if DAY_S % bin_s:
-            rule = f"must be given: the times are {bin_s} s apart, which does not divide a day"
+            rule = f"must divide a day: the times are {bin_s} s apart; export with a step such as 60, 600 or 3600 s"
             return 1, [Mistake("bin_s", rule)]
     bins = int(times_s[-1] - times_s[0]) // bin_s + 1
     if bins > MOST_BINS:
