@@ -269,7 +269,8 @@ def _averaged(
         mine = slot == hour
         each, counts = hourly[mine], weight[mine] / weight[mine].max()
         if quantile is None:
-            found[hour] = np.average(each, weights=counts)
+            # Between the least and the highest, where rounding would leave it above both.
+            found[hour] = np.clip(np.average(each, weights=counts), each.min(), each.max())
         else:
             found[hour] = np.quantile(each, quantile, weights=counts, method="inverted_cdf")
     found.flags.writeable = seen.flags.writeable = False
