@@ -86,7 +86,7 @@ class Days:
         What each plan maximises.
     horizon
         Steps of each plan.
-    forecast : int64[R, S + horizon]
+    forecast : int64[R, S + max(horizon, a day)]
         GPUs that each app is expected to want.
     announced : float64[J]
         Announced over actual duration.
@@ -200,13 +200,15 @@ def unfold(
     if mistakes:
         raise InputError(span.name, mistakes)
     draw = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+    # reservations look a day ahead, however short the horizon is
+    seen = steps + max(horizon, DAY_S // span.horizon.step_s)
     n_apps, n_jobs = len(span.realtime), len(span.batch)
     # a stream for each: a longer horizon draws further, not otherwise
     for_factors, for_surprise, *for_noise = draw.spawn(n_apps + 2)
-    noise = np.array([stream.standard_normal(steps + horizon) for stream in for_noise]).reshape(n_apps, -1)
+    noise = np.array([stream.standard_normal(seen) for stream in for_noise]).reshape(n_apps, seen)
     factors, surprise = for_factors.standard_normal(n_jobs), for_surprise.random(n_jobs)
-    actual = _beyond(np.array([app.demand for app in span.realtime], np.int64), n_apps, steps + horizon, span)
-    expected = actual if forecast is None else _given(forecast, n_apps, steps, horizon, span)
+    actual = _beyond(np.array([app.demand for app in span.realtime], np.int64), n_apps, seen, span)
+    expected = actual if forecast is None else _given(forecast, n_apps, steps, seen, span)
     step_hours = span.horizon.step_hours
     wrong = (1 + errors.traffic_bias) * np.exp(errors.traffic_noise * _persistent(noise, step_hours))
     announced = np.exp(-errors.duration_noise * factors) / (1 + errors.duration_bias)
@@ -248,10 +250,9 @@ def _persistent(noise: Any, step_hours: float) -> Any:
 
 def _beyond(demand: Int64, n_apps: int, steps: int, span: AllocationScenario) -> Int64:
     """Demand over so many steps: the last day again where the span ends before."""
-    demand = demand.reshape(n_apps, -1)
-    known = demand.shape[1]
+    known = demand.shape[-1]
     if known >= steps or n_apps == 0:
-        return demand[:, :steps].reshape(n_apps, steps if n_apps == 0 else -1)
+        return demand[:, :steps] if n_apps else np.zeros((0, steps), np.int64)
     day = min(known, DAY_S // span.horizon.step_s)
     at = np.arange(steps)
     at = np.where(at < known, at, known - day + (at - known) % day)
@@ -259,7 +260,7 @@ def _beyond(demand: Int64, n_apps: int, steps: int, span: AllocationScenario) ->
     return later
 
 
-def _given(forecast: Any, n_apps: int, steps: int, horizon: int, span: AllocationScenario) -> Int64:
+def _given(forecast: Any, n_apps: int, steps: int, seen: int, span: AllocationScenario) -> Int64:
     try:
         found = np.asarray(forecast, float)
     except (TypeError, ValueError):
@@ -273,7 +274,7 @@ def _given(forecast: Any, n_apps: int, steps: int, horizon: int, span: Allocatio
         r, step = np.argwhere(bad)[0].tolist()
         rule = "must be finite and at least 0"
         raise InputError(span.name, [Mistake(f"forecast.{r}.{step}", rule, float(found[r, step]))])
-    return _beyond(np.ceil(found - 1e-9).astype(np.int64), n_apps, steps + horizon, span)
+    return _beyond(np.ceil(found - 1e-9).astype(np.int64), n_apps, seen, span)
 
 
 def _require_days(scenario: AllocationScenario, days: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuplan.allocation.days import Days, Errors, repeated, unfold
+from gpuplan.allocation.days import DAY_S, Days, Errors, repeated, unfold
 from gpuplan.allocation.effort import effort_from
 from gpuplan.allocation.kernels import (
     CAP,
@@ -102,8 +102,9 @@ def _world(
     horizon = day.horizon.steps
     if horizon_hours is not None:
         horizon = _steps(day, "horizon_hours", horizon_hours)
-    span = repeated(day, days, horizon)
-    steps = span.horizon.steps - horizon
+    ahead = max(horizon, DAY_S // day.horizon.step_s)
+    span = repeated(day, days, ahead)
+    steps = span.horizon.steps - ahead
     return unfold(span, steps=steps, horizon=horizon, errors=_errors(day, errors), seed=seed)
 
 

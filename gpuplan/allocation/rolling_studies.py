@@ -74,40 +74,48 @@ class EndOfWorld:
 class ErrorMap:
     """The gain over FIFO against the errors of two forecasts.
 
-    The gain is what the objective is higher by, as a share of FIFO's value: FIFO's objective may be close to 0 where
-    much demand is unmet.
+    The gain is what the objective is higher by, as a share of FIFO's value on the same days with everything known:
+    one unit for the whole map. What FIFO earns itself changes with the errors, and may come close to 0.
 
     Attributes
     ----------
     table : DataFrame
-        A row per pair of errors and seed: ``traffic_noise, duration_noise, seed, fifo, fifo_value, objective,
-        gain``; the gain is missing where FIFO has no value.
+        A row per pair of errors and seed: ``traffic_noise, duration_noise, seed, fifo, objective, gain``; the
+        gain is missing where FIFO has no value with everything known.
+    known : tuple
+        Value of FIFO and objective of the policy with everything known (priority-weighted GPU-hours).
     """
 
     name: str
     policy: str
     days: int
     table: "pd.DataFrame"
+    known: tuple[float, float]
 
     @cached_property
     def mean(self) -> "pd.DataFrame":
-        """Mean gain over seeds: ``traffic_noise, duration_noise, gain, least, seeds, negative``."""
-        grouped = self.table.groupby(["traffic_noise", "duration_noise"], sort=True)["gain"]
-        mean = grouped.agg(gain="mean", least="min", seeds="count").reset_index()
-        return mean.assign(negative=mean["gain"] < 0)
+        """Mean over seeds: ``traffic_noise, duration_noise, gain, least, seeds, kept, negative``.
+
+        ``kept`` is the policy's own objective as a share of the one with everything known.
+        """
+        grouped = self.table.groupby(["traffic_noise", "duration_noise"], sort=True)
+        mean = grouped["gain"].agg(gain="mean", least="min", seeds="size").reset_index()
+        kept = grouped["objective"].mean().to_numpy() / max(1e-9, abs(self.known[1]))
+        return mean.assign(kept=kept, negative=mean["gain"] < 0)
 
     @property
     def sentence(self) -> str:
         """Where the gain turns negative, or how much of it is left where the errors are largest."""
         mean = self.mean
-        unknown = mean["gain"].isna()
-        if unknown.all():
-            return "FIFO finishes no work on these days: there is no gain to speak of as a share."
+        if mean["gain"].isna().all():
+            return "FIFO does no work on these days: there is no gain to speak of as a share."
         start, end = mean.iloc[0]["gain"], mean.iloc[-1]["gain"]
         text = (
             f"The gain of {self.policy} over fifo goes from {start:.1%} without errors to {end:.1%} with the "
         )
-        text += "largest."
+        text += (
+            f"largest; of its own objective with everything known {mean.iloc[-1]['kept']:.1%} is left there."
+        )
         negative = mean[mean["negative"]]
         if len(negative):
             first = negative.iloc[0]
@@ -117,8 +125,6 @@ class ErrorMap:
             )
         else:
             text += " It is negative nowhere on this map."
-        if unknown.any():
-            text += f" In {int(unknown.sum())} cells FIFO has no value, and no share can be said."
         return text
 
     def __repr__(self) -> str:
@@ -170,7 +176,7 @@ def error_map(
     *,
     traffic_noise: Iterable[float] = TRAFFIC_NOISE,
     duration_noise: Iterable[float] = DURATION_NOISE,
-    seeds: Iterable[int] = (0, 1, 2),
+    seeds: Sequence[int] = (0, 1, 2),
     days: int = 7,
     errors: Errors | None = None,
     **effort: Any,
@@ -201,21 +207,25 @@ def error_map(
 
     day = ready(scenario)
     policy_named(policy)
+    base = roll(day, "fifo", days=days, **effort).figures
+    value = float(base["value"] or 0.0)
+    best = float(roll(day, policy, days=days, **effort).figures["objective"] or 0.0)
     rows = []
     for traffic in sorted(set(traffic_noise)):
         for durations in sorted(set(duration_noise)):
             wrong = replace(errors or Errors(), traffic_noise=traffic, duration_noise=durations)
             for seed in seeds:
-                base, mine = (
-                    roll(day, name, days=days, errors=wrong, seed=seed, **effort).figures
+                fifo, mine = (
+                    float(
+                        roll(day, name, days=days, errors=wrong, seed=seed, **effort).figures["objective"]
+                        or 0.0
+                    )
                     for name in ("fifo", policy)
                 )
-                fifo, value = float(base["objective"] or 0.0), float(base["value"] or 0.0)
-                objective = float(mine["objective"] or 0.0)
-                gain = (objective - fifo) / value if value > 0 else np.nan
-                rows.append((traffic, durations, seed, fifo, value, objective, gain))
-    columns = ["traffic_noise", "duration_noise", "seed", "fifo", "fifo_value", "objective", "gain"]
-    return ErrorMap(day.name, policy, days, pd.DataFrame(rows, columns=columns))
+                gain = (mine - fifo) / value if value > 0 else np.nan
+                rows.append((traffic, durations, seed, fifo, mine, gain))
+    columns = ["traffic_noise", "duration_noise", "seed", "fifo", "objective", "gain"]
+    return ErrorMap(day.name, policy, days, pd.DataFrame(rows, columns=columns), (value, best))
 
 
 def _policies(policies: Sequence[str]) -> list[str]:

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
         utilization_chart,
     )
     from gpuplan.allocation.charts.gain import waterfall_chart
+    from gpuplan.allocation.charts.rolling import (
+        error_map_chart,
+        horizon_chart,
+        lookahead_chart,
+        promise_chart,
+    )
     from gpuplan.allocation.charts.sensitivity import sensitivity_chart
 
 __all__ = [
@@ -28,8 +34,12 @@ __all__ = [
     "dashboard_spec",
     "demand_chart",
     "describe",
+    "error_map_chart",
     "gantt",
     "gantt_pair",
+    "horizon_chart",
+    "lookahead_chart",
+    "promise_chart",
     "sensitivity_chart",
     "table",
     "to_html",
@@ -41,7 +51,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpuplan.allocation.charts import alone, gain, sensitivity
+    from gpuplan.allocation.charts import alone, gain, rolling, sensitivity
 
-    home = {"waterfall_chart": gain, "sensitivity_chart": sensitivity}.get(name, alone)
+    homes = {"waterfall_chart": gain, "sensitivity_chart": sensitivity}
+    home = homes.get(name, rolling if hasattr(rolling, name) else alone)
     return getattr(home, name)
