@@ -1,9 +1,7 @@
 """Facts about GPUs from their data sheets: memory, bandwidth, dense FLOP/s by precision."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
@@ -36,8 +34,8 @@ class Gpu:
         Memory as sold ("80 GB"), taken as GiB.
     bandwidth
         Memory bandwidth in bytes/s.
-    flops
-        Dense FLOP/s by precision (no structured sparsity); a format that the GPU does not compute in is left
+    peaks
+        Precision and dense FLOP/s (no structured sparsity); a format that the GPU does not compute in is left
         out. ``fp32`` is plain FP32, without TF32.
     source
         Where the figures come from.
@@ -46,8 +44,13 @@ class Gpu:
     name: str
     memory_gib: float
     bandwidth: float
-    flops: Mapping[Precision, float]
+    peaks: tuple[tuple[Precision, float], ...]
     source: str
+
+    @property
+    def flops(self) -> dict[Precision, float]:
+        """Dense FLOP/s by precision."""
+        return dict(self.peaks)
 
     @property
     def usable_gib(self) -> float:
@@ -76,7 +79,7 @@ def _gpu(
     peak |= {"fp16": half * 1e12, "fp32": fp32 * 1e12}
     if fp8 is not None:
         peak["fp8"] = fp8 * 1e12
-    return Gpu(name, memory_gib, gigabytes_per_s * 1e9, MappingProxyType(peak), source)
+    return Gpu(name, memory_gib, gigabytes_per_s * 1e9, tuple(peak.items()), source)
 
 
 _V100 = "NVIDIA V100 Tensor Core GPU data sheet (2020), SXM2"

@@ -245,10 +245,12 @@ def _fit(shared: float, own: float, gpu: Gpu, max_gpus: int) -> int:
     for gpus in sizes:
         if shared / gpus + own <= gpu.usable_gib:
             return gpus
-    rule = (
-        f"does not fit: needs {shared / sizes[-1] + own:,.1f} GiB per GPU on {sizes[-1]:,} "
-        f"GPU{'s' if sizes[-1] > 1 else ''}, {gpu.name} has {gpu.memory_gib:g} ({gpu.usable_gib:g} usable)"
-    )
+    has = f"{gpu.name} has {gpu.memory_gib:g} ({gpu.usable_gib:g} usable)"
+    if own > gpu.usable_gib:
+        rule = f"does not fit: a layer at work needs {own:,.1f} GiB on each GPU, {has}; more GPUs do not help"
+        raise InputError("quantization estimate", [Mistake("gpu", rule, gpu.name)])
+    count = f"{sizes[-1]:,} GPU{'s' if sizes[-1] > 1 else ''}"
+    rule = f"does not fit: needs {shared / sizes[-1] + own:,.1f} GiB per GPU on {count}, {has}"
     raise InputError("quantization estimate", [Mistake("max_gpus", rule, max_gpus)])
 
 

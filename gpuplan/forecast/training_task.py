@@ -89,6 +89,7 @@ _FIELDS: dict[str, FieldType] = {
     "mfu": Real(0, 1, above=0),
     "generation_mfu": Real(0, 1, above=0),
 }
+_REQUIRED = ("parameters", "vocabulary", "epochs", "sequence_length", "micro_batch", "max_gpus")
 _MAY_BE_AUTO = ("zero_stage", "tensor_parallel", "pipeline_parallel")
 
 #: Arguments that mean something for some variants only, and which.
@@ -114,7 +115,11 @@ def read_task(given: Mapping[str, Any]) -> TrainingTask:
     for name, kind in _FIELDS.items():
         value = given.get(name)
         values[name] = None
-        if value is None or (value == "auto" and name in _MAY_BE_AUTO):
+        if name in _MAY_BE_AUTO and isinstance(value, str) and value == "auto":
+            continue
+        if value is None:
+            if name in _REQUIRED:
+                mistakes.append(Mistake(name, "must be given"))
             continue
         try:
             values[name] = kind.read(value)
@@ -156,6 +161,7 @@ def _conflicts(given: Mapping[str, Any], values: Mapping[str, Any]) -> list[Mist
     for small, large in (
         ("active_parameters", "parameters"),
         ("mean_tokens", "sequence_length"),
+        ("pipeline_parallel", "layers"),
     ):
         low, high = values[small], values[large]
         if low is not None and high is not None and low > high:
@@ -210,13 +216,8 @@ def _task(given: Mapping[str, Any], values: Mapping[str, Any]) -> TrainingTask:
     variant = variant_of(given["technique"], given["strategy"])
     assert variant is not None
     gpu = find_gpu(given["gpu"])
-    shape = model_shape(
-        values["parameters"],
-        values["vocabulary"],
-        values["active_parameters"],
-        values["layers"],
-        values["hidden_size"],
-    )
+    names = ("parameters", "vocabulary", "active_parameters", "layers", "hidden_size")
+    shape = model_shape(*(values[name] for name in names))
     auxiliary = values["auxiliary_parameters"] or min(shape.parameters, AUXILIARY_PARAMETERS)
     group = values["group_size"] or GROUP_SIZE
     mean = values["mean_tokens"] or float(values["sequence_length"])
