@@ -122,7 +122,7 @@ def known_at_submission(jobs: "pd.DataFrame", asked: "pd.DataFrame", quantiles: 
     clock_s = asked["clock_s"].to_numpy(np.float64)
     features["hour"] = clock_s % _DAY_S / 3600
     features["weekday"] = clock_s // _DAY_S % _WEEK_DAYS
-    features |= {name: asked[name].to_numpy() for name in GROUPS}
+    features |= {name: pd.Series(asked[name].to_numpy(), dtype=object) for name in GROUPS}
     features |= _history_features("own", own)
     if jobs["name"].notna().any():
         alike = [*([group] if group else []), "name"]
@@ -192,7 +192,10 @@ def matrix(
             return features[column].to_numpy(np.float64)
         codes = names[column]
         return np.array(
-            [np.nan if name is None else float(codes.get(name, len(codes))) for name in features[column]],
+            [
+                float(codes.get(name, len(codes))) if isinstance(name, str) else np.nan
+                for name in features[column]
+            ],
             np.float64,
         )
 

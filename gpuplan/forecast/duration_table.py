@@ -94,7 +94,7 @@ def read_rows(rows: "pd.DataFrame") -> "pd.DataFrame":
         ):
             wrong = read["at_s"].isna() if column == "at_s" else _not_gpus(read)
             for place in wrong.to_numpy().nonzero()[0][:_MOST_ROWS]:
-                mistakes.append(Mistake(f"rows.{place}.{name}", rule, rows[name].iloc[place]))
+                mistakes.append(Mistake(f"rows.{place}.{name}", rule, rows[name].iloc[[place]].tolist()[0]))
             if (beyond := int(wrong.sum()) - _MOST_ROWS) > 0:
                 mistakes.append(Mistake(f"rows.*.{name}", f"{rule}; {beyond:,} more rows are not"))
     if mistakes:
@@ -137,7 +137,9 @@ def _wrong_columns(table: object, needed: Sequence[str]) -> Iterator[Mistake]:
         values = _seconds(column)[0] if name in times else _numbers(column)
         if len(said) and values.isna().all():
             what = "times or seconds" if name in times else "numbers"
-            yield Mistake(name, f"must hold {what}, but not one of {len(said):,} can be read", said.iloc[0])
+            yield Mistake(
+                name, f"must hold {what}, but not one of {len(said):,} can be read", said.iloc[:1].tolist()[0]
+            )
 
 
 def _columns(table: "pd.DataFrame") -> "pd.DataFrame":
@@ -154,10 +156,12 @@ def _columns(table: "pd.DataFrame") -> "pd.DataFrame":
         there = name in table.columns
         found[to] = _numbers(table[name]).to_numpy() if there else np.full(len(table), np.nan)
         found[f"blank_{to}"] = _blank(table[name]).to_numpy() if there else np.full(len(table), True)
+    table_of_numbers = pd.DataFrame({name: np.asarray(values) for name, values in found.items()})
+    texts = {}
     for name in (*GROUPS, "name"):
         values = table[name] if name in table.columns else [None] * len(table)
-        found[name] = np.array([_text(value) for value in values], dtype=object)
-    return pd.DataFrame({name: np.asarray(values) for name, values in found.items()})
+        texts[name] = pd.Series([_text(value) for value in values], dtype=object)  # so that None stays None
+    return table_of_numbers.assign(**texts)
 
 
 def _blank(column: "pd.Series[Any]") -> "pd.Series[bool]":
