@@ -174,6 +174,7 @@ def unfold(
     errors: Errors = Errors(),
     seed: int | np.random.Generator = 0,
     forecast: Any = None,
+    announced_hours: Any = None,
 ) -> Days:
     """What happens over ``steps`` steps, and what plans of ``horizon`` steps know of it.
 
@@ -188,6 +189,9 @@ def unfold(
         Of the random factors. The same seed gives the same random numbers at every size of the errors.
     forecast : int64[R, >= steps], optional
         GPUs that each app is expected to want, where they are known otherwise; errors of traffic apply to it.
+    announced_hours : float64[J], optional
+        Hours that each job is expected to take on its smallest size, where they are known otherwise (learned from a
+        history, say); errors of durations apply to them.
 
     Raises
     ------
@@ -212,6 +216,8 @@ def unfold(
     step_hours = span.horizon.step_hours
     wrong = (1 + errors.traffic_bias) * np.exp(errors.traffic_noise * _persistent(noise, step_hours))
     announced = np.exp(-errors.duration_noise * factors) / (1 + errors.duration_bias)
+    if announced_hours is not None:
+        announced *= _expected(announced_hours, span) / np.array([job.hours for job in span.batch], float)
     arrival = np.array([span.steps_of(job.earliest_hour) for job in span.batch], np.int64)
     known = np.maximum(0, arrival - span.steps_of(NOTICE_HOURS))
     known = np.where(surprise < errors.unannounced, arrival, known)
@@ -275,6 +281,32 @@ def _given(forecast: Any, n_apps: int, steps: int, seen: int, span: AllocationSc
         rule = "must be finite and at least 0"
         raise InputError(span.name, [Mistake(f"forecast.{r}.{step}", rule, float(found[r, step]))])
     return _beyond(np.ceil(found - 1e-9).astype(np.int64), n_apps, seen, span)
+
+
+def _expected(hours: Any, span: AllocationScenario) -> Any:
+    """Announced hours, every one a number above 0."""
+    try:
+        found = np.asarray(hours, float)
+    except (TypeError, ValueError):
+        rule = "must be numbers: hours of each job"
+        raise InputError(span.name, [Mistake("announced_hours", rule, hours)]) from None
+    if found.shape != (len(span.batch),):
+        rule = f"must have an entry for each of {len(span.batch)} jobs (its shape is {found.shape})"
+        raise InputError(span.name, [Mistake("announced_hours", rule)])
+    bad = np.flatnonzero(~np.isfinite(found) | (found <= 0))
+    if bad.size:
+        raise InputError(
+            span.name,
+            [
+                Mistake(
+                    f"announced_hours.{j}",
+                    f"must be above 0 and known ({span.batch[j].name})",
+                    float(found[j]),
+                )
+                for j in bad.tolist()
+            ],
+        )
+    return found
 
 
 def _require_days(scenario: AllocationScenario, days: Any) -> None:

@@ -268,6 +268,30 @@ def test_a_forecast_of_ones_own_takes_the_place_of_what_comes() -> None:
     assert (run.plan.held == 1).all()
 
 
+def test_announced_hours_of_ones_own_take_the_place_of_real_ones() -> None:
+    span = repeated(day(1, (job("first", 1, 8, 9), job("second", 1, 4, 1))), 1, 24)
+    world = unfold(span, steps=24, horizon=24, announced_hours=[4.0, 4.0])
+    assert world.announced.tolist() == [0.5, 1.0]
+    noisy = unfold(span, steps=24, horizon=24, announced_hours=[4.0, 4.0], errors=Errors(duration_bias=1.0))
+    assert noisy.announced.tolist() == [0.25, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("hours", "sentence"),
+    [
+        ([1.0], "announced_hours: must have an entry for each of 2 jobs (its shape is (1,))"),
+        (["a", "b"], "announced_hours: must be numbers"),
+        ([float("nan"), 0.0], "announced_hours.0: must be above 0 and known (first (day 1)) (got nan)"),
+        ([1.0, -2.0], "announced_hours.1: must be above 0 and known (second (day 1)) (got -2.0)"),
+    ],
+)
+def test_announced_hours_that_cannot_be_are_refused(hours: Any, sentence: str) -> None:
+    span = repeated(day(1, (job("first", 1, 8, 9), job("second", 1, 4, 1))), 1, 24)
+    with pytest.raises(InputError) as caught:
+        unfold(span, steps=24, horizon=24, announced_hours=hours)
+    assert sentence in str(caught.value)
+
+
 # ------------------------------------------------------------------------------------- bad input
 
 
