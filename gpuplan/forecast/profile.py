@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan.forecast.profile_notes import notes_of
 from gpuplan.forecast.traffic import (
     DAY_S,
     HOUR_S,
@@ -203,7 +204,7 @@ def weekly_profile(
         len(history),
         int(keep.sum()),
         tuple((reason, count) for reason, count in excluded if count),
-        rules=tuple(_notes(history, used, seen, half_life_weeks, quantile, zone, int(out.sum()))),
+        rules=tuple(notes_of(history, used, seen, half_life_weeks, quantile, zone, int(out.sum()))),
     )
     return WeeklyProfile(
         history.name, history.unit, used, values, seen, half_life_weeks, quantile, zone, account
@@ -275,33 +276,3 @@ def _averaged(
             found[hour] = np.quantile(each, quantile, weights=counts, method="inverted_cdf")
     found.flags.writeable = seen.flags.writeable = False
     return found, seen.astype(np.int64)
-
-
-def _notes(
-    history: TrafficHistory,
-    period: Period,
-    seen: npt.NDArray[np.int64],
-    half_life_weeks: float,
-    quantile: float | None,
-    zone: tzinfo | None,
-    n_out: int,
-) -> list[str]:
-    unknown = int((~history.known).sum())
-    what = "mean" if quantile is None else f"{100 * quantile:g} % quantile"
-    found = {
-        "week": f"By hour of the week (168 values); each was seen in {seen.min()} to {seen.max()} weeks.",
-        "day": f"By hour of the day (24 values), every weekday alike; each was seen on {seen.min()} to "
-        f"{seen.max()} days.",
-        "flat": "One value for all hours: the history is too short to tell them apart.",
-    }
-    notes = [found[period], f"Weighted {what}; what is {half_life_weeks:g} weeks older counts half."]
-    notes.append(f"Hours are those of {zone}." if zone else "Times have no zone: hours are taken as written.")
-    if unknown:
-        notes.append(f"{unknown:,} of {len(history):,} bins are unknown and were left out, not counted as 0.")
-    if n_out:
-        notes.append(f"{n_out:,} bins lie in outages and were left out.")
-    if not seen.all():
-        notes.append(
-            f"{int((seen == 0).sum())} hours of the {period} were never seen: their value is unknown."
-        )
-    return notes
