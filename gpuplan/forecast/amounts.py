@@ -11,7 +11,7 @@ from gpuplan.inputs.fields import FieldType, broken, number
 ASPECT = 128
 
 _SUFFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
-_AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+[eE]\+?[0-9]+) ?([KMBTkmbt]?)", re.ASCII)
+_AMOUNT = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+[eE]\+?[0-9]+) ?([KMBTkmbt]?)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,11 @@ def test_parameters_that_are_no_size_are_refused(written: object) -> None:
     assert "parameters" in refused(written, tokens=1e9)
 
 
+def test_a_negative_size_is_told_from_text_that_is_no_number() -> None:
+    assert refused("-7B", tokens=1e9)["parameters"].startswith("must be from 1,000,000 to")
+    assert refused("7G", tokens=1e9)["parameters"] == "must be a number, or one with K, M, B or T (7B, 1.4T)"
+
+
 @pytest.mark.parametrize(
     ("parameters", "layers", "hidden_size"), [(6.7e9, 32, 4096), (65.2e9, 80, 8192), (175e9, 96, 12_288)]
 )
