@@ -290,8 +290,11 @@ def _variant_assumptions(task: TrainingTask, generation: Utilization) -> Iterato
         )
         yield "The cache of what is written uses the room of the activations, which limits the batch."
         yield "Each answer is trained on once."
+        yield (
+            "The published runs of RLHF took more than the high end of such a range (published_runs.table()); "
+            "none of RLVR was compared."
+        )
     if technique == "rlhf":
-        yield "Published runs of RLHF took more than the high end of this range: see published_runs.table()."
         yield f"Reward and value model have {task.auxiliary.parameters:.3g} parameters each."
     if technique == "rlvr":
         yield f"{task.group_size} answers per prompt; the program that scores them runs on no GPU."

@@ -238,7 +238,7 @@ def test_figures_table_and_text_agree() -> None:
     for sentence in made.assumptions:
         assert sentence.endswith(".")
         assert f"- {sentence}" in text
-    assert any("Published runs of RLHF took more" in sentence for sentence in made.assumptions)
+    assert any("published runs of RLHF took more" in sentence for sentence in made.assumptions)
 
 
 def test_an_estimate_is_a_value() -> None:
