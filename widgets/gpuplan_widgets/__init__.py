@@ -10,15 +10,17 @@ if TYPE_CHECKING:
     from gpuplan_widgets.explorer import AllocationExplorer
     from gpuplan_widgets.job_table import JobTable
     from gpuplan_widgets.live_chart import LiveChart
+    from gpuplan_widgets.rolling import RollingExplorer
 
 _HOMES = {
     "AllocationExplorer": "explorer",
     "CurveEditor": "curve_editor",
     "JobTable": "job_table",
     "LiveChart": "live_chart",
+    "RollingExplorer": "rolling",
 }
 
-__all__ = ["AllocationExplorer", "CurveEditor", "JobTable", "LiveChart"]
+__all__ = ["AllocationExplorer", "CurveEditor", "JobTable", "LiveChart", "RollingExplorer"]
 
 
 def __getattr__(name: str) -> Any:

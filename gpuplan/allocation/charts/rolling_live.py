@@ -22,9 +22,6 @@ SIDE = "moment"
 #: Opacity of what is only planned.
 PALE = 0.35
 
-#: Labels within this share of the axis from its ends stand inwards.
-_EDGE = 0.04
-
 #: Pixels that axes take beside the drawing area.
 _MARGIN = 62
 
@@ -67,7 +64,7 @@ def _gantt(frame: Frame, past: float, width: int, title: str) -> Spec:
     layers = [
         first,
         _outside(x, {"y": {"value": 0}, "y2": {"value": frame.height}}),
-        *_ticks(x, frame.height, labels=True),
+        *_ticks(x, frame, frame.height, labels=True),
         *(_pale(layer) if layer["data"]["name"] == f"{SIDE}_bars" else layer for layer in others),
         *_now(x, frame, past),
     ]
@@ -99,24 +96,19 @@ def _outside(x: Spec, ends: Spec) -> Spec:
     return mark("outside", grey, {"x": x, "x2": {"field": "x2"}, **ends})
 
 
-def _ticks(x: Spec, height: int, *, labels: bool) -> list[Spec]:
+def _ticks(x: Spec, frame: Frame, height: int, *, labels: bool) -> list[Spec]:
     """Lines at round hours, stronger where a day of the run begins, with the hour and the day below."""
     strong = "datum.day == '' ? (dark ? '#3A3A3A' : '#E2E2E2') : (dark ? '#8F8F8F' : '#8A8A8A')"
-    hours = x["scale"]["domain"][1]
     layers = [mark("ticks", {"type": "rule", "stroke": {"expr": strong}}, {"x": x})]
-    if labels:
+    if not labels:
+        return layers
+    pixels = f"datum.x * {frame.width} / {frame.hours}"
+    text = {"type": "text", "style": "gp-note", "baseline": "top", "clip": False}
+    for name, y, half, weight in (("hour", 4, 16, "normal"), ("day", 17, 40, "bold")):
         # What stood half outside the page would be cut off while a person steps.
-        align = f"datum.x < {_EDGE} * {hours} ? 'left' : datum.x > {1 - _EDGE} * {hours} ? 'right' : 'center'"
-        text = {
-            "type": "text",
-            "style": "gp-note",
-            "baseline": "top",
-            "clip": False,
-            "align": {"expr": align},
-        }
-        for name, y in (("hour", 4), ("day", 17)):
-            look = text | {"y": height + y, "fontWeight": "bold" if name == "day" else "normal"}
-            layers.append(mark("ticks", look, {"x": x, "text": field(name, "nominal")}))
+        align = f"{pixels} < {half} ? 'left' : {pixels} > {frame.width - half} ? 'right' : 'center'"
+        look = text | {"y": height + y, "fontWeight": weight, "align": {"expr": align}}
+        layers.append(mark("ticks", look, {"x": x, "text": field(name, "nominal")}))
     return layers
 
 
@@ -141,7 +133,7 @@ def _demand(frame: Frame, past: float, row: int, name: str, title: str) -> Spec:
     height = panels.DEMAND_HEIGHT + 8
     sets = (f"done_{row}", f"plan_{row}")
     ends = {"y": {"value": 0}, "y2": {"value": height}}
-    layers = [_outside(x, ends), *_ticks(x, height, labels=bool(title))]
+    layers = [_outside(x, ends), *_ticks(x, frame, height, labels=bool(title))]
     for name_of_set, wanted, opacity in zip(sets, ("came", "expected"), (1.0, PALE), strict=True):
         for lower, upper, kind in (
             (None, "served", "real-time"),

@@ -1,0 +1,344 @@
+"""The rolling explorer: days as they unfold, one plan after the other, for policies beside each other."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as W
+
+from gpuplan.allocation.charts.rolling_columns import demand_tops, moment_data
+from gpuplan.allocation.charts.rolling_live import moment_spec
+from gpuplan.allocation.charts.rolling_moment import describe_moment, moment_words
+from gpuplan.allocation.days import Errors
+from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.plan import policy_named
+from gpuplan.allocation.rolling import roll
+from gpuplan.allocation.rolling_run import RollingRun
+from gpuplan.inputs.errors import InputError, Mistake, shorten
+from gpuplan.loading import load
+from gpuplan_widgets import messages, rolling_hand_outs
+from gpuplan_widgets import rolling_controls as c
+from gpuplan_widgets.explorer import _PLANNING, SLOW_S
+from gpuplan_widgets.latest import Latest
+from gpuplan_widgets.live_chart import ROOM, LiveChart
+from gpuplan_widgets.rolling_account import RollingAccount
+
+#: Widths (pixels) that the chart is drawn for, and what it leaves of the page's.
+_NARROWEST, _WIDEST, _SPARE = 320, 1500, 20
+
+
+class RollingExplorer(W.VBox):
+    """Days as they unfold: what each policy commits step by step, and what its plans say of the hours to come.
+
+    Parameters
+    ----------
+    scenario
+        A day that comes again and again: a scenario, the name of a shipped one, the path of a file, or a mapping.
+    days
+        How many.
+    policies
+        Policies that are run; the last is shown at first, the others can be chosen.
+    horizon_hours, replan_hours, errors, seed
+        As in `gpuplan.roll`, to begin with.
+    picture
+        Whether a re-opened notebook and an exported page show a picture of the chart (one to three seconds of
+        work); without it they show the figures.
+
+    Attributes
+    ----------
+    runs : dict of str to RollingRun
+        What is on screen, by policy.
+    number : int
+        The plan on screen, from 0.
+    controls : DaysControls
+        What decides the days; `position` holds the controls of the moment, `chart` and `account` show it.
+
+    Raises
+    ------
+    InputError
+        If the scenario or a setting has mistakes, or a policy is unknown. Later mistakes are sentences on the page.
+
+    Examples
+    --------
+    >>> explorer = RollingExplorer("mixed-day", days=2)
+    >>> explorer.position.forward.click()
+    >>> explorer.number
+    1
+    """
+
+    def __init__(
+        self,
+        scenario: AllocationScenario | str | Path | Mapping[str, Any] = "mixed-day",
+        days: int = 7,
+        policies: Sequence[str] = ("fifo", "aware"),
+        *,
+        horizon_hours: float | None = None,
+        replan_hours: float | None = None,
+        errors: Errors | Mapping[str, float] | None = None,
+        seed: int = 0,
+        picture: bool = False,
+    ) -> None:
+        self._day: AllocationScenario = load(scenario)
+        self._policies = _known(policies)
+        asked: dict[str, Any] = {
+            "days": days,
+            "horizon_hours": horizon_hours,
+            "replan_hours": replan_hours,
+            "errors": asdict(errors) if isinstance(errors, Errors) else errors,
+            "seed": seed,
+        }
+        self._state = threading.RLock()
+        self._quiet = self._slow = False
+        self._asked = self._published = 0
+        self._cause = "days"
+        self._with_picture = picture
+        self._runs = self._run_with(asked)  # mistakes are told before anything is shown
+        self._given = self._settings = c.own_settings(self._day, asked)
+        self._worker = Latest(self._run)
+        self._build()
+        super().__init__(self._parts())
+        self.add_class("gp-explorer")
+        with self._silently():
+            self.controls.settle(self._given)
+        self._publish(self._runs, self._given)
+        self._listen()
+
+    # ------------------------------------------------------------------ what is on screen
+
+    @property
+    def runs(self) -> dict[str, RollingRun]:
+        """The runs on screen (of the last settings that could be run), by policy."""
+        return dict(self._runs)
+
+    @property
+    def run(self) -> RollingRun:
+        """The run that the chart shows."""
+        return self._runs[self.position.policy.value]
+
+    @property
+    def number(self) -> int:
+        """Number of the plan on screen, from 0."""
+        return int(self.position.moment.value)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is on screen as keywords of `gpuplan.roll`."""
+        return {**self._settings, "errors": dict(self._settings["errors"])}
+
+    @property
+    def message(self) -> str:
+        """The sentence that a control shows at present, as text; empty while all is well."""
+        shown = (messages.said(widget) for widget in self.controls.messages.values())
+        return next((text for text in shown if text), "")
+
+    def wait(self, timeout: float = 60.0) -> bool:
+        """Wait until nothing runs in the background; return whether that came about in time."""
+        return self._worker.wait(timeout)
+
+    def code(self) -> str:
+        """Python that makes again what is on screen."""
+        return rolling_hand_outs.python(self._day, list(self._runs), self._settings)
+
+    def reset(self) -> None:
+        """Back to the settings as they were given, and to the first plan."""
+        with self._silently():
+            self.controls.settle(self._given)
+            self.position.moment.value = 0
+        self._moved("days")
+
+    def __repr__(self) -> str:
+        days = self._settings["days"]
+        count = f"{days} day" if days == 1 else f"{days} days"
+        return f"RollingExplorer({shorten(self._day.name)!r}, {count}, {' | '.join(self._runs)})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        page = {"text/html": self.account.page()}
+        return {**bundle, **(self.chart.stand_in() if self._with_picture else page)}
+
+    # ------------------------------------------------------------------ parts
+
+    def _build(self) -> None:
+        self.controls = c.make_days()
+        self.position = c.make_moment(list(self._runs))
+        self._tops = demand_tops(list(self._runs.values()))
+        self.account = RollingAccount()
+        self.chart = LiveChart(
+            moment_spec(self.run.days, width=_width(ROOM)),
+            moment_data(self.run, 0, self._tops, width=_width(ROOM)),
+            label="Days of a policy",
+            file_name=f"gpuplan-{self._day.name}-days",
+        )
+        self.chart.adapts = True
+        self.actions = rolling_hand_outs.bar(self)
+
+    def _parts(self) -> list[Any]:
+        return [
+            c.layout_moment(self.position),
+            self.chart,
+            self.account.parts(self.position.margin),
+            c.layout_days(self.controls),
+            self.account.fold,
+            self.actions,
+        ]
+
+    def _listen(self) -> None:
+        """One observer per control, for as long as the explorer lives."""
+        for name, widget in self.controls.named().items():
+            widget.observe(lambda _change, name=name: self._moved(name), "value")
+        at = self.position
+        for widget in (at.moment, at.policy, at.margin):
+            widget.observe(lambda _change: self._stepped(), "value")
+        W.link((at.play, "value"), (at.moment, "value"))
+        W.link((at.speed, "value"), (at.play, "interval"))
+        at.first.on_click(lambda _button: self.go(0))
+        at.back.on_click(lambda _button: self.go(self.number - 1))
+        at.forward.on_click(lambda _button: self.go(self.number + 1))
+        at.last.on_click(lambda _button: self.go(at.moment.max))
+        self.chart.observe(lambda _change: self._stepped(), "room")
+
+    # ------------------------------------------------------------------ through the days
+
+    def go(self, number: int) -> None:
+        """Show a plan by its number, the first or the last where there is none of that number."""
+        self.position.moment.value = min(max(0, number), self.position.moment.max)
+
+    def _stepped(self) -> None:
+        """Show another moment, policy, margin or width; nothing that goes wrong may leave this callback."""
+        with self._state:
+            if self._quiet:
+                return
+            try:
+                self._show()
+            except Exception as error:
+                messages.say(self.position.where, f"This moment cannot be shown: {shorten(str(error), 300)}")
+
+    def _show(self) -> None:
+        run, number, width = self.run, self.number, _width(self.chart.room)
+        step = run.promises[number].step
+        self.chart.show(
+            moment_data(run, number, self._tops, width=width),
+            spec=moment_spec(run.days, width=width),
+            old=self.chart.old,
+        )
+        self.chart.label = describe_moment(run, number)
+        words = f"{moment_words(run.days, step)}: plan {number + 1:,} of {len(run.promises):,}"
+        self.position.where.value = f"<b>{words}</b>"
+        self.account.show(self._runs, run.policy, number, self.position.margin.value / 100)
+
+    # ------------------------------------------------------------------ other days
+
+    @contextmanager
+    def _silently(self) -> Iterator[None]:
+        """Set controls without an answer to each of them."""
+        with self._state:
+            before, self._quiet = self._quiet, True
+            try:
+                yield
+            finally:
+                self._quiet = before
+
+    def _moved(self, name: str) -> None:
+        """Run again because of a control."""
+        with self._state:
+            if self._quiet:
+                return
+            self._cause = name
+            self._asked += 1
+            slow = self._slow
+            if slow:
+                self.chart.busy = True
+        if slow:
+            self._worker.ask()
+        else:
+            self._run()
+
+    def _run(self) -> None:
+        """Run what the controls say now, and show it unless something newer is on screen already."""
+        with self._state:
+            ticket, cause = self._asked, self._cause
+            asked = self.controls.asked()
+        busy = threading.Timer(SLOW_S, self._say_busy, (ticket,))
+        busy.daemon = True
+        busy.start()
+        began = time.perf_counter()
+        outcome: dict[str, RollingRun] | Exception
+        try:
+            outcome = self._run_with(asked)
+        except Exception as error:  # nobody sees the traceback of a callback
+            outcome = error
+        busy.cancel()
+        with self._state:
+            self._slow = time.perf_counter() - began > SLOW_S
+            if ticket < self._published:
+                return
+            self._published = ticket
+            if ticket == self._asked:
+                self.chart.busy = False
+            try:
+                if isinstance(outcome, Exception):
+                    raise outcome
+                self._publish(outcome, asked)
+            except Exception as error:
+                self._fail(cause, error)
+
+    def _say_busy(self, ticket: int) -> None:
+        with self._state:
+            if ticket > self._published:
+                self.chart.busy = True
+
+    def _run_with(self, asked: Mapping[str, Any]) -> dict[str, RollingRun]:
+        with _PLANNING:
+            runs = {name: roll(self._day, name, **asked) for name in self._policies}
+            for run in runs.values():
+                _ = run.figures  # counted here, where the time is taken
+        return runs
+
+    def _publish(self, runs: dict[str, RollingRun], settings: Mapping[str, Any]) -> None:
+        """Show other runs at the hour that was on screen, as far as they have it."""
+        before = self.run.promises[self.number].step if self.number < len(self.run.promises) else 0
+        first = next(iter(runs.values()))
+        number = min(before // first.replan_steps, len(first.promises) - 1)
+        self._runs, self._settings = runs, dict(settings)
+        self._tops = demand_tops(list(runs.values()))
+        with self._silently():
+            for widget in (self.position.moment, self.position.play):
+                widget.max = max(1, len(first.promises) - 1)
+                widget.disabled = len(first.promises) == 1
+                widget.value = number
+        self.chart.old = False
+        for message in self.controls.messages.values():
+            messages.say(message, "")
+        self._show()
+
+    def _fail(self, cause: str, error: Exception) -> None:
+        """Say what is wrong beside the control, and mark the picture as old."""
+        text = messages.sentence(error)
+        for name, message in self.controls.messages.items():
+            messages.say(message, text if name == cause else "")
+        self.chart.old = True
+        self.chart.busy = False
+
+
+def _width(room: int) -> int:
+    """Pixels of the chart on a page of so many."""
+    return min(max(room - _SPARE, _NARROWEST), _WIDEST)
+
+
+def _known(policies: Sequence[str]) -> tuple[str, ...]:
+    """Policies without repetitions; an `InputError` where one is unknown, too slow, or none is named."""
+    names = (policies,) if isinstance(policies, str) else tuple(dict.fromkeys(policies))
+    mistakes = [] if names else [Mistake("policies", "must name at least one policy", policies)]
+    for name in names:
+        if not policy_named(name).live:
+            rule = "is too slow to plan every hour of several days at every move of a control"
+            mistakes.append(Mistake("policies", rule, name))
+    if mistakes:
+        raise InputError("rolling explorer", mistakes)
+    return names
