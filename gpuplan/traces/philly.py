@@ -1,4 +1,4 @@
-"""Batch work of one day of Microsoft's Philly clusters (2017) as an allocation scenario.
+"""Batch work of a day, or of several, of Microsoft's Philly clusters (2017) as an allocation scenario.
 
 Reads ``philly_jobs.csv.gz``: ``timestamp`` (submission, local time), ``duration`` (seconds of run time
 over all attempts), ``num_gpus``. Source of the data: `msr-fiddle/philly-traces`, CC BY 4.0 (Jeon and
@@ -91,12 +91,12 @@ def day(
     """
     _require_arguments(date, every, step_minutes)
     table = read_table(path, ("timestamp", "duration", "num_gpus"))
-    reasons, chosen = _sorted_out(table, date, every)
+    reasons, chosen = _sorted_out(table, date, every, 1)
     source = Path(path).name
     if chosen.empty:
         raise InputError(source, [Mistake("date", "must be a day with at least one usable job", date)])
     step_s = 60 * step_minutes
-    jobs, account = _jobs(chosen, reasons, len(table), source, step_s, every)
+    jobs, account = _jobs(chosen, reasons, len(table), source, step_s, every, cut=True)
     scenario = AllocationScenario(
         name=f"philly-{date}-{gpus}-gpus",
         about=_about(date, every, len(jobs), step_minutes, realtime),
@@ -110,8 +110,64 @@ def day(
     return PhillyDay(scenario.replace({}), account)  # held to the rules of a file
 
 
-def _require_arguments(date: str, every: int, step_minutes: int) -> None:
+def span(
+    path: str | Path,
+    date: str = DAY,
+    *,
+    days: int,
+    gpus: int,
+    every: int = 1,
+    step_minutes: int = 60,
+    gpus_per_node: int = 8,
+    realtime: Sequence[RealtimeApp] = (),
+    objective: Objective | None = None,
+) -> PhillyDay:
+    """Build one long scenario of the jobs submitted on several days, for a rolling run.
+
+    As `day`, but hours are those of the trace: nothing is cut. What ran already on the first morning is not in it.
+
+    Parameters
+    ----------
+    path, gpus, every, gpus_per_node, realtime, objective
+        As in `day`; apps need a demand for all days.
+    date
+        The first day, as ``YYYY-MM-DD``.
+    days
+        How many.
+    step_minutes
+        Length of a step; must divide the day.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be used, the days have no job, or an argument is out of range.
+    """
+    _require_arguments(date, every, step_minutes, days)
+    table = read_table(path, ("timestamp", "duration", "num_gpus"))
+    reasons, chosen = _sorted_out(table, date, every, days)
+    source = Path(path).name
+    if chosen.empty:
+        raise InputError(source, [Mistake("date", "must begin days with at least one usable job", date)])
+    step_s = 60 * step_minutes
+    jobs, account = _jobs(chosen, reasons, len(table), source, step_s, every, cut=False)
+    scenario = AllocationScenario(
+        name=f"philly-{date}-{days}-days-{gpus}-gpus",
+        about=f"{len(jobs):,} jobs submitted to Microsoft's Philly clusters from {date} on, {days} days. {ATTRIBUTION}",
+        cluster=Cluster(gpus, gpus_per_node),
+        horizon=Horizon(days * DAY_S // step_s, step_s, f"{date}T00:00"),
+        objective=objective or Objective(),
+        rules=Rules(must_finish=False, within_node=True),
+        realtime=tuple(realtime),
+        batch=tuple(jobs),
+    )
+    return PhillyDay(scenario.replace({}), account)
+
+
+def _require_arguments(date: str, every: int, step_minutes: int, days: int = 1) -> None:
     mistakes = []
+    if isinstance(days, bool) or not isinstance(days, int) or days < 1:
+        mistakes.append(Mistake("days", "must be a whole number of at least 1", days))
+        days = 1
     try:
         right = dt.date.fromisoformat(date).isoformat() == date
     except ValueError:
@@ -120,13 +176,16 @@ def _require_arguments(date: str, every: int, step_minutes: int) -> None:
         mistakes.append(Mistake("date", "must be a day written as YYYY-MM-DD", date))
     if every < 1:
         mistakes.append(Mistake("every", "must be at least 1", every))
-    if step_minutes < 1 or 1440 % step_minutes or 1440 // step_minutes > 1008:
-        mistakes.append(Mistake("step_minutes", "must divide the day into at most 1,008 steps", step_minutes))
+    if step_minutes < 1 or 1440 % step_minutes or days * 1440 // step_minutes > 1008:
+        what = "the day" if days == 1 else f"the {days} days"
+        mistakes.append(Mistake("step_minutes", f"must divide {what} into at most 1,008 steps", step_minutes))
     if mistakes:
         raise InputError("philly", mistakes)
 
 
-def _sorted_out(table: "pd.DataFrame", date: str, every: int) -> tuple[list[tuple[str, int]], "pd.DataFrame"]:
+def _sorted_out(
+    table: "pd.DataFrame", date: str, every: int, days: int
+) -> tuple[list[tuple[str, int]], "pd.DataFrame"]:
     """Rows left out by reason, and the rows used, by submission: ``row`` (1-based), ``at_s``, ``run_s``, ``size``."""
     import pandas as pd
 
@@ -137,9 +196,11 @@ def _sorted_out(table: "pd.DataFrame", date: str, every: int) -> tuple[list[tupl
     )
     run_s = pd.to_numeric(table["duration"], errors="coerce")
     size = pd.to_numeric(table["num_gpus"], errors="coerce")
+    since = (when - pd.Timestamp(date)).dt.total_seconds()
+    other = f"on another day than {date}" if days == 1 else f"on none of the {days} days from {date} on"
     tests = (
         ("no submission time that can be read", when.isna()),
-        (f"submitted on another day than {date}", when.dt.strftime("%Y-%m-%d") != date),
+        (f"submitted {other}", ~((since >= 0) & (since < days * DAY_S))),
         ("no positive run time", ~((run_s > 0) & (run_s < 1e12))),
         ("no positive whole number of GPUs", ~((size > 0) & (size < 1e6) & (size % 1 == 0))),
     )
@@ -148,7 +209,6 @@ def _sorted_out(table: "pd.DataFrame", date: str, every: int) -> tuple[list[tupl
     for reason, fails in tests:
         reasons.append((reason, int((left & fails).sum())))
         left &= ~fails
-    since = (when - pd.Timestamp(date)).dt.total_seconds()
     usable = pd.DataFrame({"row": table.index + 1, "at_s": since, "run_s": run_s, "size": size})[left]
     usable = usable.sort_values(["at_s", "row"])
     chosen = usable.iloc[::every]
@@ -164,6 +224,8 @@ def _jobs(
     source: str,
     step_s: int,
     every: int,
+    *,
+    cut: bool,
 ) -> tuple[list[BatchJob], Account]:
     import numpy as np
 
@@ -171,7 +233,7 @@ def _jobs(
     recorded_s = chosen["run_s"].to_numpy(np.float64)
     asked = chosen["size"].to_numpy(np.int64)
     size = np.array([1 << (int(gpus) - 1).bit_length() for gpus in asked], np.int64)
-    kept_s = np.minimum(recorded_s, DAY_S - at_s)
+    kept_s = np.minimum(recorded_s, DAY_S - at_s) if cut else recorded_s
     planned_s = np.ceil(kept_s / step_s) * step_s
     jobs = [
         BatchJob(
@@ -180,6 +242,10 @@ def _jobs(
         for row, gpus, run, at in zip(chosen["row"], size, kept_s, at_s, strict=True)
     ]
 
+    cuts = (
+        ("hours cut to what is left of the day", int((kept_s < recorded_s).sum())),
+        ("of these, longer than a whole day", int((recorded_s > DAY_S).sum())),
+    )
     account = Account(
         source=source,
         rows="jobs",
@@ -188,27 +254,32 @@ def _jobs(
         excluded=tuple(reasons),
         changed=(
             ("GPUs rounded up to a power of two", int((size != asked).sum())),
-            ("hours cut to what is left of the day", int((kept_s < recorded_s).sum())),
-            ("of these, longer than a whole day", int((recorded_s > DAY_S).sum())),
+            *(cuts if cut else ()),
             ("known from the start of its step, before its submission", int((chosen["at_s"] > at_s).sum())),
         ),
         amounts=(
             ("as recorded", float(np.sum(asked * recorded_s)) / 3600, "GPU-hours"),
             ("with GPUs rounded up", float(np.sum(size * recorded_s)) / 3600, "GPU-hours"),
-            ("cut to the day", float(np.sum(size * kept_s)) / 3600, "GPU-hours"),
+            *([("cut to the day", float(np.sum(size * kept_s)) / 3600, "GPU-hours")] if cut else []),
             ("rounded up to whole steps", float(np.sum(size * planned_s)) / 3600, "GPU-hours"),
         ),
-        rules=_rules(every, step_s),
+        rules=_rules(every, step_s, cut),
     )
     return jobs, account
 
 
-def _rules(every: int, step_s: int) -> tuple[str, ...]:
-    sample = "all jobs of the day" if every == 1 else f"every {_ordinal(every)} job, the first included"
+def _rules(every: int, step_s: int, cut: bool) -> tuple[str, ...]:
+    sample = (
+        ("all jobs of the day" if cut else "all jobs of the days")
+        if every == 1
+        else f"every {_ordinal(every)} job, the first included"
+    )
     return (
         f"Kept: {sample}, by submission time, then row number. Exact duplicates count as jobs of their own.",
         f"A job may start from the step of {step_s // 60} min in which it was submitted, so up to a step early.",
-        "A job that was cut counts as finished at midnight; one that waits may run past midnight, uncounted.",
+        "A job that was cut counts as finished at midnight; one that waits may run past midnight, uncounted."
+        if cut
+        else "Jobs keep their hours; what ran already on the first morning is not in the scenario.",
         f"The trace names no priority: every job has {PRIORITY:g}. It names no kind either: all are training.",
         "The run time is that of the past, over all attempts; how long a job waited is not recorded.",
         "Only about half of the trace's GPU time is in the published copy: it does not say how loaded Philly was.",

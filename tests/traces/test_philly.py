@@ -53,6 +53,41 @@ def test_each_job_of_a_hand_made_day(tiny: Path) -> None:
     assert (scenario.rules.must_finish, scenario.rules.within_node) == (False, True)
 
 
+def test_several_days_keep_the_hours_of_the_trace(tiny: Path) -> None:
+    """From 11 October, two days: rows 2 (23:00 of the first), 3, 1, 8 and 4, with nothing cut."""
+    found = philly.span(tiny, "2017-10-11", days=2, gpus=16)
+    names = [(job.name[-1], job.gpus, round(job.hours, 4), job.earliest_hour) for job in found.scenario.batch]
+    assert names == [
+        ("2", 1, 0.0167, 23.0),
+        ("3", 1, 55.5556, 24.0),
+        ("1", 4, 1.5, 34.0),
+        ("8", 8, 0.5, 34.0),
+        ("4", 16, 2.0, 47.0),
+    ]
+    assert found.scenario.horizon.steps == 48
+    account = found.account
+    assert (account.read, account.used) == (10, 5)
+    assert account.read == account.used + sum(count for _, count in account.excluded)
+    assert ("submitted on none of the 2 days from 2017-10-11 on", 1) in account.excluded
+    assert not any("cut" in what for what, _ in account.changed)
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"days": 0}, "days: must be a whole number of at least 1 (got 0)"),
+        ({"days": 50}, "step_minutes: must divide the 50 days into at most 1,008 steps (got 60)"),
+        ({"days": 2, "date": "2018-01-01"}, "date: must begin days with at least one usable job"),
+    ],
+)
+def test_several_days_that_cannot_be_are_refused(
+    tiny: Path, more: dict[str, int | str], sentence: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        philly.span(tiny, gpus=16, **more)  # type: ignore[arg-type]
+    assert sentence in str(caught.value)
+
+
 def test_every_row_of_a_hand_made_file_is_accounted_for(tiny: Path) -> None:
     account = philly.day(tiny, gpus=16).account
     assert (account.source, account.read, account.used) == ("jobs.csv", 10, 4)
