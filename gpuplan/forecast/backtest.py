@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from gpuplan.forecast.capacity import Replica, gpus_needed
 from gpuplan.forecast.methods import METHODS, Row
+from gpuplan.forecast.outages import span_mistakes, without_outages
 from gpuplan.forecast.traffic import HOUR_S, TrafficHistory, epoch_s, wall_clock_s, zone_of
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 from gpuplan.text import aligned
@@ -145,6 +146,7 @@ def backtest(
     quantile: float = 0.9,
     replica: Replica | None = None,
     timezone: str | tzinfo | None = None,
+    outages: Sequence[tuple[datetime, datetime]] = (),
 ) -> Backtest:
     """Forecast the last days of a history one by one, each from the hours before it alone.
 
@@ -165,6 +167,8 @@ def backtest(
         Count demand and what is held in whole GPUs of such replicas.
     timezone
         Zone whose hours and days count; the history's own where it is left out.
+    outages
+        Spans that say nothing of normal traffic: unknown to the methods, and no method is judged by them.
 
     Raises
     ------
@@ -173,6 +177,7 @@ def backtest(
     """
     zone, mistakes = zone_of(timezone)
     mistakes += _argument_mistakes(history, methods, test_days, quantile, replica)
+    mistakes += span_mistakes(history, outages)
     if timezone is not None and history.start.tzinfo is None:
         mistakes.append(
             Mistake("timezone", "must be left out: the times of the history have no zone", str(timezone))
@@ -180,7 +185,8 @@ def backtest(
     if mistakes:
         raise InputError(f"back-test of {history.name}", mistakes)
     zone = zone or history.start.tzinfo
-    hours = history.rebinned(HOUR_S)
+    usual = without_outages(history, outages)
+    hours = usual.rebinned(HOUR_S)
     first, last = _tested(hours, zone, test_days)
     expected = {name: np.full(last - first, np.nan) for name in methods}
     held = {name: np.full(last - first, np.nan) for name in methods}
@@ -194,7 +200,10 @@ def backtest(
     actual = hours.values[first:last]
     able = [name for name in methods if (np.isfinite(expected[name]) & np.isfinite(held[name])).any()]
     compared = np.isfinite(actual)
+    lost = int(history.known.sum() - usual.known.sum())
     notes = _notes(history, quantile, replica, int((~compared).sum()), [n for n in methods if n not in able])
+    if lost:
+        notes.append(f"{lost} known bins of {history.bin_s} s lie in outages and were left out.")
     for name in able:
         compared &= np.isfinite(expected[name]) & np.isfinite(held[name])
     others = int((np.isfinite(actual) & ~compared).sum())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan.forecast.outages import span_mistakes
 from gpuplan.forecast.profile_notes import notes_of
 from gpuplan.forecast.traffic import (
     DAY_S,
@@ -183,11 +184,7 @@ def weekly_profile(
     if timezone is not None and history.start.tzinfo is None:
         rule = "must be left out: the times of the history have no zone, so their hours are taken as written"
         mistakes.append(Mistake("timezone", rule, str(timezone)))
-    for number, (first, last) in enumerate(outages):
-        mistakes += same_clock(f"outages.{number}.0", first, history.start.tzinfo)
-        mistakes += same_clock(f"outages.{number}.1", last, history.start.tzinfo)
-        if (first.tzinfo is None) == (last.tzinfo is None) and first >= last:
-            mistakes.append(Mistake(f"outages.{number}", "must end after it begins", last.isoformat()))
+    mistakes += span_mistakes(history, outages)
     if mistakes:
         raise InputError(f"profile of {history.name}", mistakes)
     zone = zone or history.start.tzinfo
@@ -197,14 +194,16 @@ def weekly_profile(
     wall = wall_clock_s(moments, zone)
     used = _period(history, wall[keep], period, flat)
     values, seen = _averaged(wall, history.values, keep, used, half_life_weeks, quantile)
-    excluded = (("unknown", int((~history.known & ~out).sum())), ("in an outage", int(out.sum())))
+    n_unknown, n_out = int((~history.known & ~out).sum()), int(out.sum())
     account = Account(
         history.name,
         "bins",
         len(history),
         int(keep.sum()),
-        tuple((reason, count) for reason, count in excluded if count),
-        rules=tuple(notes_of(history, used, seen, half_life_weeks, quantile, zone, int(out.sum()))),
+        tuple(
+            (reason, count) for reason, count in (("unknown", n_unknown), ("in an outage", n_out)) if count
+        ),
+        rules=tuple(notes_of(history, used, seen, half_life_weeks, quantile, zone, n_unknown, n_out)),
     )
     return WeeklyProfile(
         history.name, history.unit, used, values, seen, half_life_weeks, quantile, zone, account

@@ -16,21 +16,27 @@ def notes_of(
     half_life_weeks: float,
     quantile: float | None,
     zone: tzinfo | None,
+    n_unknown: int,
     n_out: int,
 ) -> list[str]:
     """Period, weights, zone and what was left out of a profile."""
-    unknown = int((~history.known).sum())
     what = "mean" if quantile is None else f"{100 * quantile:g} % quantile"
+    least, most = int(seen.min()), int(seen.max())
+    times = f"{least}" if least == most else f"{least} to {most}"
     found = {
-        "week": f"By hour of the week (168 values); each was seen in {seen.min()} to {seen.max()} weeks.",
-        "day": f"By hour of the day (24 values), every weekday alike; each was seen on {seen.min()} to "
-        f"{seen.max()} days.",
+        "week": f"By hour of the week (168 values); each was seen in {times} weeks.",
+        "day": f"By hour of the day (24 values), every weekday alike; each was seen on {times} days.",
         "flat": "One value for all hours: the history is too short to tell them apart.",
     }
-    notes = [found[period], f"Weighted {what}; what is {half_life_weeks:g} weeks older counts half."]
+    weights = (
+        "all count alike" if math.isinf(half_life_weeks) else f"{half_life_weeks:g} weeks older counts half"
+    )
+    notes = [found[period], f"Weighted {what}: {weights}."]
     notes.append(f"Hours are those of {zone}." if zone else "Times have no zone: hours are taken as written.")
-    if unknown:
-        notes.append(f"{unknown:,} of {len(history):,} bins are unknown and were left out, not counted as 0.")
+    if n_unknown:
+        notes.append(
+            f"{n_unknown:,} of {len(history):,} bins are unknown and were left out, not counted as 0."
+        )
     if n_out:
         notes.append(f"{n_out:,} bins lie in outages and were left out.")
     if not seen.all():
