@@ -37,3 +37,14 @@ def checked_count(name: str, value: object, least: int) -> list[Mistake]:
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return []
     return [Mistake(name, f"must be a whole number, at least {least}", value)]
+
+
+def checked_seed(seed: object) -> tuple[int, list[Mistake]]:
+    """The seed as a number (of a numpy generator its next one), and what is wrong with it."""
+    import numpy as np
+
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**31)), []
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and 0 <= seed < 2**32:
+        return int(seed), []
+    return 0, [Mistake("seed", "must be a whole number from 0 to 4,294,967,295, or a numpy Generator", seed)]

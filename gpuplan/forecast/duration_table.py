@@ -269,7 +269,7 @@ def _rules(table: "pd.DataFrame", jobs: "pd.DataFrame") -> tuple[str, ...]:
         waits,
         f"A job's own history is that of its {own}." if own else "No user, team or cluster: no own history.",
         *([f"The number of GPUs is unknown for {gpus:,} jobs."] if gpus else []),
-        "Jobs that had not ended when the table was made are not in it: the longest recent ones are missing.",
+        "Of recent jobs only the short ones have ended: a job that ran for long counts for those that still run.",
     )
 
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpuplan.forecast.duration_account import DurationAccount
-from gpuplan.forecast.duration_checks import checked_count, checked_quantiles, columns_of
+from gpuplan.forecast.duration_checks import checked_count, checked_quantiles, checked_seed, columns_of
 from gpuplan.forecast.duration_history import Known, known_at_submission
 from gpuplan.forecast.duration_scores import Use
 from gpuplan.forecast.duration_table import GROUPS, group_of, read_history, read_rows
-from gpuplan.forecast.duration_trees import MISSING_SKLEARN, Trees, fit_trees, has_sklearn
+from gpuplan.forecast.duration_trees import MISSING_SKLEARN, Trees, ended_weights, fit_trees, has_sklearn
 from gpuplan.inputs.errors import InputError, Mistake
 
 if TYPE_CHECKING:
@@ -159,13 +159,15 @@ def fit_durations(
 
     shares, mistakes = checked_quantiles(quantiles)
     mistakes += checked_count("min_jobs", min_jobs, 1)
-    jobs, account = read_history(table, mistakes)
-    number = seed if isinstance(seed, int) else int(seed.integers(2**31))
+    number, wrong_seed = checked_seed(seed)
+    jobs, account = read_history(table, mistakes + wrong_seed)
     why_not = _why_not(len(jobs), min_jobs, account)
     trees = None
     if not why_not:
         known = known_at_submission(jobs, jobs, shares)
-        trees = fit_trees(known.features, jobs["run_s"].to_numpy(np.float64), shares, number)
+        at_s, run_s, end_s = (jobs[name].to_numpy(np.float64) for name in ("at_s", "run_s", "end_s"))
+        now_s = float(max(end_s.max(), at_s.max()))  # when the table was made, as far as it can be told
+        trees = fit_trees(known.features, run_s, ended_weights(run_s, end_s - run_s, now_s), shares, number)
     return DurationModel(shares, trees, jobs, account, min_jobs, number, why_not)
 
 

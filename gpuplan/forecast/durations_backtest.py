@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gpuplan.forecast.duration_account import DurationAccount
-from gpuplan.forecast.duration_checks import checked_count, checked_quantiles, columns_of
+from gpuplan.forecast.duration_checks import checked_count, checked_quantiles, checked_seed, columns_of
 from gpuplan.forecast.duration_history import first_known, known_at_submission, look_back
 from gpuplan.forecast.duration_scores import (
     LAST,
@@ -19,7 +19,7 @@ from gpuplan.forecast.duration_scores import (
     scores_by_fold,
 )
 from gpuplan.forecast.duration_table import group_of, read_history
-from gpuplan.forecast.duration_trees import fit_trees, has_sklearn
+from gpuplan.forecast.duration_trees import ended_weights, fit_trees, has_sklearn
 from gpuplan.forecast.durations import DurationModel, advised, jobs_fingerprint
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 
@@ -92,7 +92,7 @@ def backtest_durations(
     *,
     quantiles: Sequence[float] = (0.5, 0.9),
     min_jobs: int = 200,
-    seed: int = 0,
+    seed: "int | np.random.Generator" = 0,
 ) -> DurationBacktest:
     """Predict stretch after stretch of the past from what had ended before it, by the model and by plain methods.
 
@@ -129,12 +129,13 @@ def backtest_durations(
     shares = tuple(sorted({*shares, 0.5}))
     mistakes += checked_count("min_jobs", min_jobs, 1)
     mistakes += _checked_folds(folds)
-    jobs, account = read_history(table, mistakes)
+    number, wrong_seed = checked_seed(seed)
+    jobs, account = read_history(table, mistakes + wrong_seed)
     tested, skipped = _folds(jobs, folds, min_jobs)
     if not tested:
         rule = f"must have a stretch of time before which {min_jobs:,} jobs had ended; there are {len(jobs):,} jobs"
         raise InputError("job table", [Mistake("", rule)])
-    predictions = _predictions(jobs, tested, shares, seed)
+    predictions = _predictions(jobs, tested, shares, number)
     limited = predictions["row"].isin(predictions.loc[predictions["method"] == LIMIT, "row"])
     everybody = predictions[predictions["method"] != LIMIT]
     errors = scores(everybody, shares)
@@ -160,6 +161,7 @@ def _checked_folds(folds: object) -> list[Mistake]:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fold:
     number: int
+    start_s: float
     learned: "npt.NDArray[np.int64]"
     tested: "npt.NDArray[np.int64]"
 
@@ -185,7 +187,7 @@ def _folds(
         if len(learned) < min_jobs:
             skipped += len(tested)
         elif len(tested):
-            found.append(_Fold(len(found) + 1, learned, tested))
+            found.append(_Fold(len(found) + 1, float(start), learned, tested))
     first = int((at_s < starts[1]).sum()) if len(starts) > 1 else len(at_s)
     reasons = (
         ("in the first stretch, which has no past", first),
@@ -205,7 +207,7 @@ def _predictions(
     overall = look_back(jobs, jobs, [], shares).quantiles
     own = first_known(known.own.quantiles, look_back(jobs, jobs, ["gpus"], shares).quantiles, overall)
     last = first_known(known.own.last, own[:, shares.index(0.5)])
-    limit, run_s = (jobs[name].to_numpy(np.float64) for name in ("limit_s", "run_s"))
+    limit, run_s, end_s = (jobs[name].to_numpy(np.float64) for name in ("limit_s", "run_s", "end_s"))
 
     def same(values: "Floats") -> "Floats":
         return np.repeat(values[:, None], len(shares), axis=1)
@@ -215,7 +217,9 @@ def _predictions(
     for fold in folds:
         said = {method: values[fold.tested] for method, values in plain.items()}
         if has_sklearn():
-            trees = fit_trees(known.features.iloc[fold.learned], run_s[fold.learned], shares, seed)
+            weights = ended_weights(run_s[fold.learned], end_s - run_s, fold.start_s)
+            features = known.features.iloc[fold.learned]
+            trees = fit_trees(features, run_s[fold.learned], weights, shares, seed)
             said = {MODEL: trees.predict(known.features.iloc[fold.tested])} | said
         rows = jobs.iloc[fold.tested]
         head = {"fold": fold.number, "row": rows["row"].to_numpy(), "actual_s": rows["run_s"].to_numpy()}

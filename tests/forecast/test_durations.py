@@ -84,6 +84,12 @@ def test_a_generator_is_a_seed_too() -> None:
     assert seeds[0] == seeds[1] != 0
 
 
+@pytest.mark.parametrize("seed", [-1, "one", None, True, 2**32])
+def test_a_seed_that_is_none_is_refused(seed: object) -> None:
+    with pytest.raises(InputError, match="seed: must be a whole number from 0 to 4,294,967,295"):
+        fit_durations(table_of(9), seed=seed)  # type: ignore[arg-type]
+
+
 def test_a_model_says_what_it_is(model: DurationModel) -> None:
     assert model.about == (
         "Learned from 400 jobs submitted from day 0.0 to day 16.6 of the table's clock: 10, 50, 90 % quantiles of run "

@@ -243,7 +243,7 @@ def philly(shared: Path) -> pd.DataFrame:
 def test_three_thousand_real_jobs(shared: Path) -> None:
     """Two October days of the Philly trace: the model loses there, and the advice must say so, whatever one hoped.
 
-    (Over all twelve weeks it wins by 6 %, in three stretches of five; that run takes half a minute.)
+    (Over all twelve weeks it wins by 6 %, in four stretches of five; that run takes half a minute.)
     """
     table = philly(shared).sort_values("submit", kind="stable").iloc[20_000:23_000]
     found = backtest_durations(table, folds=2)

@@ -135,6 +135,12 @@ def test_rare_and_new_names_share_a_number_and_unknown_ones_have_none() -> None:
     np.testing.assert_array_equal(matrix(asked, common, ["user"])[:, 0], [1, 2, 2, np.nan])
 
 
+def test_an_unknown_user_stays_unknown_from_the_table_to_the_numbers() -> None:
+    jobs = jobs_of((0, 10, "a"), (1, 10, None))
+    features = known_at_submission(jobs, jobs, (0.5,)).features
+    np.testing.assert_array_equal(matrix(features, {"user": {"a": 0}}, ["user"])[:, 0], [0, np.nan])
+
+
 @pytest.mark.parametrize("number", [COUNTED_TO, COUNTED_TO + 50])
 def test_the_count_of_own_jobs_is_no_calendar(number: int) -> None:
     jobs = jobs_of(*((at, 0.5, "a") for at in range(number + 1)))
