@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from gpuplan.allocation.plan import Comparison, Plan
     from gpuplan.allocation.policies import POLICIES
     from gpuplan.allocation.rolling_run import RollingRun
+    from gpuplan.forecast.durations import fit_durations
+    from gpuplan.forecast.profile import weekly_profile
+    from gpuplan.forecast.quantization import estimate_quantization
+    from gpuplan.forecast.training import estimate_training
     from gpuplan.inputs.errors import InputError
     from gpuplan.loading import (
         certify,
@@ -44,6 +48,9 @@ _HOMES = {
     "coverage_risk": "gpuplan.allocation.lookahead",
     "end_of_world": "gpuplan.loading",
     "error_map": "gpuplan.loading",
+    "estimate_quantization": "gpuplan.forecast.quantization",
+    "estimate_training": "gpuplan.forecast.training",
+    "fit_durations": "gpuplan.forecast.durations",
     "idle_windows": "gpuplan.allocation.lookahead",
     "load": "gpuplan.loading",
     "plan": "gpuplan.loading",
@@ -51,6 +58,7 @@ _HOMES = {
     "sensitivity": "gpuplan.loading",
     "shipped": "gpuplan.loading",
     "take_apart": "gpuplan.loading",
+    "weekly_profile": "gpuplan.forecast.profile",
 }
 
 __all__ = [
@@ -68,7 +76,10 @@ __all__ = [
     "coverage_risk",
     "end_of_world",
     "error_map",
+    "estimate_quantization",
+    "estimate_training",
     "explore",
+    "fit_durations",
     "idle_windows",
     "load",
     "plan",
@@ -76,6 +87,7 @@ __all__ = [
     "sensitivity",
     "shipped",
     "take_apart",
+    "weekly_profile",
 ]
 
 
