@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.forecast.capacity import Replica, gpus_needed
-from gpuplan.forecast.methods import METHODS, Row
+from gpuplan.forecast.methods import METHODS, Row, missing_package
 from gpuplan.forecast.outages import span_mistakes, without_outages
 from gpuplan.forecast.traffic import HOUR_S, TrafficHistory, epoch_s, wall_clock_s, zone_of
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
@@ -112,9 +112,7 @@ class Backtest:
             for name, figures in self.figures.items()
         ]
         table = aligned(["method", *(name for name, _, _ in FIGURES)], rows, right=range(1, len(FIGURES) + 1))
-        head = (
-            f"{self.history.name}: {int(self.compared.sum())} hours of {(self.last - self.first) // 24} days"
-        )
+        head = f"{self.history.name}: {int(self.compared.sum())} of {self.last - self.first} hours compared"
         notes = "\n".join(f"- {note}" for note in self.notes)
         return f"{head}; least WAPE: {self.best}\n{table}\n{notes}".rstrip()
 
@@ -141,7 +139,7 @@ class Backtest:
 def backtest(
     history: TrafficHistory,
     *,
-    methods: Sequence[str] = tuple(METHODS),
+    methods: Sequence[str] | None = None,
     test_days: int | None = None,
     quantile: float = 0.9,
     replica: Replica | None = None,
@@ -157,7 +155,7 @@ def backtest(
     history
         Bins of an hour, or ones that divide it (their means are forecast).
     methods
-        Names of `METHODS`.
+        Names of `METHODS`; where it is left out, all whose packages are installed.
     test_days
         Number of days at the end that are forecast; where it is left out, all with a week before them, or
         with three days where there is no such day.
@@ -176,6 +174,8 @@ def backtest(
         If an argument is out of range, or the history is too short.
     """
     zone, mistakes = zone_of(timezone)
+    absent = [name for name in METHODS if missing_package(name)] if methods is None else []
+    methods = [name for name in METHODS if name not in absent] if methods is None else list(methods)
     mistakes += _argument_mistakes(history, methods, test_days, quantile, replica)
     mistakes += span_mistakes(history, outages)
     if timezone is not None and history.start.tzinfo is None:
@@ -204,6 +204,9 @@ def backtest(
     notes = _notes(history, quantile, replica, int((~compared).sum()), [n for n in methods if n not in able])
     if lost:
         notes.append(f"{lost} known bins of {history.bin_s} s lie in outages and were left out.")
+    notes += [
+        f"{name} is left out: it needs {missing_package(name)} (the extra 'forecast')." for name in absent
+    ]
     for name in able:
         compared &= np.isfinite(expected[name]) & np.isfinite(held[name])
     others = int((np.isfinite(actual) & ~compared).sum())
@@ -227,6 +230,11 @@ def _argument_mistakes(
         Mistake(f"methods.{i}", f"must be one of {', '.join(METHODS)}{did_you_mean(name, METHODS)}", name)
         for i, name in enumerate(methods)
         if name not in METHODS
+    ]
+    mistakes += [
+        Mistake(f"methods.{i}", f"needs {missing_package(name)}, which the extra 'forecast' installs", name)
+        for i, name in enumerate(methods)
+        if missing_package(name)
     ]
     if not methods or len(set(methods)) < len(methods):
         mistakes.append(Mistake("methods", "must be at least one method, each once", list(methods)))

@@ -7,6 +7,7 @@ that the share `quantile` of hours is covered. Not-a-number stands where a metho
 import warnings
 from collections.abc import Callable
 from datetime import tzinfo
+from importlib.util import find_spec
 from typing import Literal
 
 import numpy as np
@@ -46,10 +47,11 @@ def last_week(past: TrafficHistory, steps: int, quantile: float, zone: tzinfo | 
 
 
 def daily_profile(past: TrafficHistory, steps: int, quantile: float, zone: tzinfo | None) -> tuple[Row, Row]:
-    """The profile by hour of the day; held at its quantile where that rests on enough days, else with a margin.
+    """The profile by hour of the day; held at its quantile, and with a margin where that rests on too few days.
 
-    A quantile of a few days is not one: 90 % need ten. The margin is the quantile of what hours were to the
-    same method's forecasts on the last days of the past.
+    The highest of n values covers the next one in n / (n + 1) of cases only, and one value has no quantile. So
+    where fewer than `fewest_seen` were seen, the higher one counts of the quantile and of the expected value times
+    what hours were to this method's forecasts on the last days of the past (the quantile of these ratios).
     """
     return _profile(past, steps, quantile, zone, "day")
 
@@ -95,6 +97,15 @@ METHODS: dict[str, Method] = {
     "exponential-smoothing": smoothing,
 }
 
+#: What a method needs beside the base installation.
+NEEDS = {"exponential-smoothing": "statsmodels"}
+
+
+def missing_package(method: str) -> str:
+    """The package that a method needs and that is not installed; empty where nothing is missing."""
+    package = NEEDS.get(method, "")
+    return package if package and find_spec(package) is None else ""
+
 
 def _same_hour(past: TrafficHistory, steps: int, quantile: float, lag: int) -> tuple[Row, Row]:
     values = past.values
@@ -119,9 +130,10 @@ def _profile(
     except InputError:  # the past is too short
         return np.full(steps, np.nan), np.full(steps, np.nan)
     expected = usual.forecast(past.end, steps, HOUR_S)
-    if usual.seen.min() >= fewest_seen(quantile):
-        return expected, safe.forecast(past.end, steps, HOUR_S)
-    return expected, expected * _margin(past, quantile, zone, period)
+    held = safe.forecast(past.end, steps, HOUR_S)
+    if usual.seen.min() < fewest_seen(quantile):
+        held = np.fmax(held, expected * _margin(past, quantile, zone, period))
+    return expected, held
 
 
 def _margin(
