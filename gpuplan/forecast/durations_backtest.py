@@ -1,4 +1,10 @@
-"""Does the model beat plain medians? Asked of the past, in the order of time, and answered as it comes out."""
+"""Does the model beat plain medians? Asked of the past, in the order of time, and answered as it comes out.
+
+The answer can hang on how the past is cut: on the Philly trace (71,570 jobs, 2017, virtual clusters in place of users)
+five equal stretches give the model a pinball loss of 1.65 h against 1.75 h of the own median, and weeks give 1.88 h
+against 1.77 h. Two things of the model were settled after a look at that trace, `COUNTED_TO` and the weights of ended
+jobs, so these figures are no test of those two. Ask your own jobs, with both cuts.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

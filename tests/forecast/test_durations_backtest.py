@@ -196,9 +196,9 @@ def test_stretches_without_enough_history_are_counted() -> None:
 
 
 def test_a_model_of_other_jobs_says_so(result: DurationBacktest) -> None:
-    same = result.advise(fit_durations(alternating()))
+    same = result.advise(fit_durations(alternating(), min_jobs=1000))  # advice needs no trees
     assert (same.use, same.advice) == ("model", result.sentence)
-    other = result.advise(fit_durations(alternating(500)))
+    other = result.advise(fit_durations(alternating(500), min_jobs=1000))
     assert other.advice == f"Back-tested on another table of jobs. {result.sentence}"
 
 
@@ -243,13 +243,13 @@ def philly(shared: Path) -> pd.DataFrame:
 def test_three_thousand_real_jobs(shared: Path) -> None:
     """Two October days of the Philly trace: the model loses there, and the advice must say so, whatever one hoped.
 
-    (Over all twelve weeks it wins by 6 %, in four stretches of five; that run takes half a minute.)
+    (Over all twelve weeks it wins by 6 % in five equal stretches and loses by 7 % week by week: half a minute each.)
     """
     table = philly(shared).sort_values("submit", kind="stable").iloc[20_000:23_000]
-    found = backtest_durations(table, folds=2)
+    found = backtest_durations(table, folds=1)
     assert (found.account.read, found.account.used) == (3000, 3000)
     scored = found.table.set_index("method")
-    assert scored["jobs"].tolist() == [2000] * 4
+    assert scored["jobs"].tolist() == [1500] * 4
     model_wins = scored.loc[MODEL, "pinball_h"] < scored.loc[OWN, "pinball_h"]
     assert found.use == "own median"
     assert not model_wins
