@@ -84,6 +84,9 @@ class RollingExplorer(W.VBox):
     ) -> None:
         self._day: AllocationScenario = load(scenario)
         self._policies = _known(policies)
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            rule = "must be a whole number of at least 0"
+            raise InputError(self._day.name, [Mistake("seed", rule, seed)])
         asked: dict[str, Any] = {
             "days": days,
             "horizon_hours": horizon_hours,
@@ -180,10 +183,10 @@ class RollingExplorer(W.VBox):
 
     def _parts(self) -> list[Any]:
         return [
+            c.layout_days(self.controls),
             c.layout_moment(self.position),
             self.chart,
             self.account.parts(self.position.margin),
-            c.layout_days(self.controls),
             self.account.fold,
             self.actions,
         ]

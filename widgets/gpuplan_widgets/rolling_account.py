@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
-from gpuplan.allocation.charts.rolling_moment import SO_FAR, moment_words, so_far
+from gpuplan.allocation.charts.rolling_moment import SO_FAR, moment_words, so_far, span_words
 from gpuplan.allocation.lookahead import LEAST_GPU_HOURS, MOST_WINDOWS, outlook
 from gpuplan.allocation.rolling_run import ROLLING_UNITS, RollingRun
 from gpuplan.inputs.errors import shorten
@@ -196,7 +196,7 @@ def risk_html(run: RollingRun, number: int, risks: "pd.DataFrame", margin: float
     stretches = _stretches(risks)
     rows = [
         [
-            f"{moment_words(run.days, first)} to {moment_words(run.days, last)}",
+            span_words(run.days, first, last),
             "GPUs missing" if missing_gpus else "no slack",
             f"{missing_gpus}",
             f"{wanted}",
@@ -229,7 +229,7 @@ def idle_html(run: RollingRun, windows: "pd.DataFrame") -> str:
     cells = zip(*(largest[name].tolist() for name in names), strict=True)
     rows = [
         [
-            f"{moment_words(run.days, first)} to {moment_words(run.days, last)}",
+            span_words(run.days, first, last),
             f"{hours:g}",
             f"{gpus} (from GPU {lowest})",
             f"{amount:,.4g}",
@@ -268,7 +268,7 @@ def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         + "</tr>"
         for row in rows
     )
-    words = f'<caption style="text-align:start">{html.escape(caption)}</caption>'
+    words = f'<caption style="text-align:start;padding-top:8px">{html.escape(caption)}</caption>'
     return f'<table class="gp-figures">{words}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
 
 

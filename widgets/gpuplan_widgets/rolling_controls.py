@@ -9,6 +9,7 @@ import ipywidgets as W
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan_widgets import messages
 from gpuplan_widgets.controls import box
+from gpuplan_widgets.rolling_names import PlayNames
 
 #: Most days that the slider offers, and the largest number of a seed.
 MOST_DAYS, MOST_SEED = 28, 9999
@@ -142,7 +143,7 @@ def make_moment(policies: Sequence[str]) -> MomentControls:
             description="Moment (plan number)",
             continuous_update=True,
             style={"description_width": "170px"},
-            layout=W.Layout(width="100%", max_width="760px"),
+            layout=W.Layout(width="560px", max_width="100%"),
         ),
         where=W.HTML(""),
         play=W.Play(
@@ -197,15 +198,15 @@ def layout_days(controls: DaysControls) -> Any:
 
 
 def layout_moment(controls: MomentControls) -> Any:
-    """The controls of the moment: the slider over its buttons."""
-    buttons = W.HBox(
-        [controls.play, controls.first, controls.back, controls.forward, controls.last, controls.speed],
-        layout=W.Layout(flex_flow="row wrap", align_items="center"),
+    """The controls of the moment: the policy, the slider, its buttons."""
+    wrap = {"flex_flow": "row wrap", "align_items": "center", "width": "100%"}
+    steps = [controls.play, controls.first, controls.back, controls.forward, controls.last, controls.speed]
+    rows = (
+        [controls.policy],
+        [controls.moment, controls.where],
+        [*steps, PlayNames()],
     )
-    choice = box(
-        "gp-control-row", [box("gp-control", [controls.policy]), box("gp-control", [controls.where])]
-    )
-    return box("gp-controls", [choice, box("gp-control", [controls.moment]), buttons])
+    return box("gp-controls", [W.HBox(row, layout=W.Layout(**wrap)) for row in rows])
 
 
 def own_settings(scenario: AllocationScenario, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def moment_spec(days: "Days", *, width: int = 980) -> Spec:
     past = days.steps_per_day * days.span.horizon.step_hours
     rows = data.app_rows(days.span)
     title = "hours since the first day began" if start_of(days) is None else "time of day, and day of the run"
-    views = [_gantt(frame, past, width, title if not rows else "")]
+    views = [_gantt(frame, past, title if not rows else "")]
     for row, (name, _) in enumerate(rows):
         views.append(_demand(frame, past, row, name, title if row == len(rows) - 1 else ""))
     linked = Links((f"{SIDE}_bars",))
@@ -56,9 +56,9 @@ def _x(frame: Frame, title: str = "") -> Spec:
     return field("x", scale={"domain": [0, frame.hours], "nice": False, "zero": False}, axis=axis)
 
 
-def _gantt(frame: Frame, past: float, width: int, title: str) -> Spec:
+def _gantt(frame: Frame, past: float, title: str) -> Spec:
     """The Gantt that all pages draw, with what is planned made pale, and the line between past and plan."""
-    spec = gantt.spec(frame, Links((f"{SIDE}_bars",)), SIDE, page_width=width)
+    spec = gantt.spec(frame, Links((f"{SIDE}_bars",)), SIDE, page_width=frame.width)
     first, *others = spec["layer"]
     x = _x(frame, title)
     layers = [

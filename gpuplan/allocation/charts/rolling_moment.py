@@ -36,6 +36,13 @@ def moment_words(days: "Days", step: int) -> str:
     return f"day {day}, {start + timedelta(hours=hours):%a %H:%M}"
 
 
+def span_words(days: "Days", first: int, after: int) -> str:
+    """A stretch of steps: ``"day 3, Thu 06:00 to 09:00"``, with the day again where it is another one."""
+    begin, end = moment_words(days, first), moment_words(days, after)
+    day = begin[: begin.rindex(" ") + 1]
+    return f"{begin} to {end.removeprefix(day)}"
+
+
 def so_far(run: "RollingRun", step: int) -> "Figures":
     """The figures `SO_FAR` of what a run committed before a step; at its last step those of `RollingRun.figures`.
 
