@@ -17,6 +17,9 @@ GROUPS = ("user", "team", "cluster")
 #: Columns of a table that are read; others are left alone.
 KNOWN = ("submit_s", "submit", "duration_s", "gpus", "wait_s", "limit_s", "estimate_s", *GROUPS, "name")
 
+#: A time of day, and behind it the offset from UTC.
+_OFFSET = r"^(.*\d\d:\d\d.*?) ?(Z|[+-]\d\d(?::?\d\d)?)$"
+
 #: Row-by-row mistakes of rows to be predicted that are spelled out.
 _MOST_ROWS = 20
 
@@ -60,8 +63,7 @@ def read_history(
         ("number of GPUs is not a number", read["gpus"].isna() & ~read["blank_gpus"]),
         ("number of GPUs is zero or negative", read["gpus"] <= 0),
     )
-    left = pd.Series(True, index=read.index)
-    excluded = []
+    left, excluded = pd.Series(True, index=read.index), []
     for reason, fails in tests:
         excluded.append((reason, int((left & fails).sum())))
         left &= ~fails
@@ -190,23 +192,30 @@ def _may_be_a_number(value: object) -> bool:
 
 
 def _seconds(column: "pd.Series[Any]") -> tuple["pd.Series[float]", "pd.Series[float]"]:
-    """Seconds that pass evenly, and seconds on the clock of the place (they differ where a time zone is written)."""
+    """Seconds that pass evenly, and seconds on the clock of the place (they differ where a time zone is written).
+
+    Texts may have several offsets (a clock change lies between). Where some have one and some have none, those
+    without cannot be read: nobody can tell what passed between them and the others.
+    """
     import pandas as pd
 
     numbers = _numbers(column)
-    if column.dtype.kind in "iuf" or numbers.notna().any():
+    if column.dtype.kind not in "MO" or numbers.notna().any():
         return numbers, numbers
-    try:
-        when = pd.to_datetime(column, errors="coerce", format="ISO8601")
-    except (TypeError, ValueError):  # several time zones in one column, or no times at all
-        return numbers, numbers
-    if when.dtype.kind != "M":
-        return numbers, numbers
-    zoned = when.dt.tz is not None
     start = pd.Timestamp("1970-01-01")
-    evenly = when.dt.tz_convert("UTC").dt.tz_localize(None) if zoned else when
-    local = when.dt.tz_localize(None) if zoned else when
-    return (evenly - start).dt.total_seconds(), (local - start).dt.total_seconds()
+    if column.dtype.kind == "M":
+        evenly, local = column, column
+        if column.dt.tz is not None:
+            evenly, local = column.dt.tz_convert("UTC").dt.tz_localize(None), column.dt.tz_localize(None)
+        return (evenly - start).dt.total_seconds(), (local - start).dt.total_seconds()
+    text = column.astype(object).map(lambda value: "" if _text(value) is None else str(value).strip())
+    parts = text.str.extract(_OFFSET)
+    zoned = parts[1].notna()
+    utc = pd.to_datetime(text, errors="coerce", format="ISO8601", utc=True).dt.tz_localize(None)
+    clock = pd.to_datetime(parts[0].where(zoned, text), errors="coerce", format="ISO8601")
+    if zoned.any():
+        utc, clock = utc.where(zoned), clock.where(zoned)
+    return (utc - start).dt.total_seconds(), (clock - start).dt.total_seconds()
 
 
 def _text(value: object) -> str | None:

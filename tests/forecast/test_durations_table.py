@@ -97,6 +97,25 @@ def test_dates_may_have_a_time_zone_which_sets_the_clock_but_not_what_passes() -
     assert read_history(plain)[0]["at_s"].tolist() == [25.5 * 3600]
 
 
+def test_offsets_may_change_with_the_clocks_but_not_be_there_for_some_only() -> None:
+    """Clocks went forward at 01:00 UTC on 2026-03-29: an hour passes from 01:30 to 03:30."""
+    table = pd.DataFrame(
+        {"submit": ["2026-03-29T01:30:00+01:00", "2026-03-29 03:30+0200"], "duration_s": 1, "gpus": 1}
+    )
+    jobs, _ = read_history(table)
+    assert np.diff(jobs["at_s"]).tolist() == [3600]
+    assert np.diff(jobs["clock_s"]).tolist() == [7200]
+    other = table.assign(submit=["2026-03-29T00:30:00Z", "2026-03-29 03:30"])
+    assert read_history(other)[1].excluded == (("submission time cannot be read", 1),)
+
+
+def test_dates_alone_and_timestamps_as_objects_are_times() -> None:
+    times = pd.Series([pd.Timestamp("1970-01-02"), "1970-01-03", None], dtype=object)
+    jobs, account = read_history(pd.DataFrame({"submit": times, "duration_s": 1, "gpus": 1}))
+    assert jobs["at_s"].tolist() == [86_400, 172_800]
+    assert account.excluded == (("submission time unknown", 1),)
+
+
 @pytest.mark.parametrize(
     "column",
     [
