@@ -1,5 +1,8 @@
 """Rolling runs: worked by hand, legal under every policy and error, the same again."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -353,3 +356,18 @@ def test_a_forecast_that_cannot_be_is_refused(forecast: Any, sentence: str) -> N
     with pytest.raises(InputError) as caught:
         unfold(span, steps=24, horizon=24, forecast=forecast)
     assert sentence in str(caught.value)
+
+
+def test_plain_python_rolls_to_the_same_days() -> None:
+    """Without a compiler every number is the same, seeds of hashes included."""
+    program = (
+        "from gpuplan.allocation.days import Errors; from gpuplan.allocation.rolling import roll; "
+        "from gpuplan.loading import load; "
+        "print(roll(load('mixed-day'), 'aware', days=2, errors=Errors(0.1, 0.3, 0.1, 0.4, 0.5), seed=3).fingerprint)"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONHASHSEED": "77"}
+    plain = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    )
+    errors = Errors(0.1, 0.3, 0.1, 0.4, 0.5)
+    assert plain.stdout.strip() == roll(load("mixed-day"), "aware", days=2, errors=errors, seed=3).fingerprint
