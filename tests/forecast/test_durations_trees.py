@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from gpuplan.forecast.duration_trees import HEAVIEST, ended_weights, fit_trees
+from gpuplan.forecast.duration_trees import HEAVIEST, Trees, ended_weights, fit_trees
 
 
 def test_a_job_counts_for_those_that_could_not_have_ended_after_as_long() -> None:
@@ -38,3 +38,19 @@ def test_trees_follow_the_weights() -> None:
     for heavy, median in ((1.0, 1.0), (100.0, 100.0)):
         trees = fit_trees(features, run, np.where(run == heavy, 9.0, 1.0), (0.5,), 0)
         np.testing.assert_allclose(trees.predict(features)[:, 0], median, rtol=1e-6)
+
+
+class Always:
+    """A regressor that says the same of every job."""
+
+    def __init__(self, run_s: float) -> None:
+        self.log = np.log(run_s)
+
+    def predict(self, numbers: np.ndarray) -> np.ndarray:
+        return np.full(len(numbers), self.log)
+
+
+def test_quantiles_that_cross_are_put_in_order() -> None:
+    """Trees of the 50 % quantile say 60 s, those of the 90 % quantile 20 s."""
+    trees = Trees((0.5, 0.9), ("gpus",), {}, (Always(60), Always(20)))
+    np.testing.assert_allclose(trees.predict(pd.DataFrame({"gpus": [1.0, 2.0]})), [[20, 60], [20, 60]])
