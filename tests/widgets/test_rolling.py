@@ -15,6 +15,7 @@ from gpuplan.allocation.charts.rolling_moment import SO_FAR, moment_words, so_fa
 from gpuplan.allocation.lookahead import outlook
 from gpuplan.inputs.errors import InputError
 from gpuplan_widgets import RollingExplorer
+from gpuplan_widgets import explorer as other
 from gpuplan_widgets import rolling as module
 
 OLD = "The picture is old"
@@ -195,6 +196,37 @@ def test_bars_left_of_now_are_what_was_committed_and_right_of_it_the_plan(run, n
     np.testing.assert_array_equal(ahead, run.grid_of(promise))
 
 
+@pytest.mark.parametrize("number", [5, 40])
+def test_of_what_an_app_holds_as_much_is_drawn_as_used_as_it_wants(run, number):
+    columns = moment_data(run, number, demand_tops([run]))["moment_bars"]
+    promise, n_jobs = run.promises[number], len(run.days.span.batch)
+    step, first = promise.step, max(0, promise.step - 24)
+    expected = run.days.forecast[:, step : step + run.days.horizon]
+    grid = run.grid_of(promise)
+    held = np.stack([(grid == n_jobs + row).sum(axis=0) for row in range(2)])
+    for planned, used, unmet in (
+        (0, run.plan.served[:, first:step], (run.plan.demand - run.plan.served)[:, first:step]),
+        (1, np.minimum(held, expected), np.maximum(0, expected - held)),
+    ):
+        bars = [i for i, flag in enumerate(columns["planned"]) if flag == planned]
+        width = {i: columns["x2"][i] - columns["x"][i] for i in bars}
+        area = {i: (columns["y2"][i] - columns["y"][i]) * width[i] for i in bars}
+        serving = sum(area[i] for i in bars if columns["kind"][i] == "real-time")
+        assert serving == pytest.approx(used.sum())
+        missing = [(i, int(columns["job"][i].split()[0])) for i in bars if columns["kind"][i] == "unmet"]
+        assert sum(width[i] * gpus for i, gpus in missing) == pytest.approx(unmet.sum())
+
+
+def test_what_is_planned_is_pale_dashed_and_said_to_be_so(run):
+    spec, sets = moment_spec(run.days), moment_data(run, 30, demand_tops([run]))
+    bars = next(one for one in spec["concat"][0]["layer"] if one.get("name") == "moment_bars")
+    for look in ("fillOpacity", "strokeDash"):
+        assert "datum.planned" in bars["mark"][look]["expr"]
+    assert sets["now"] == {"now": [24.0], "before": ["◀ committed"], "after": ["planned (pale, dashed) ▶"]}
+    states = {detail.split(", ")[-1] for detail in sets["moment_bars"]["detail"]}
+    assert states == {"committed", "planned"}
+
+
 def steps_of(columns, name, first, count, begin):
     """A column of stretches, step by step."""
     found = np.full(count, -1)
@@ -222,6 +254,17 @@ def test_demand_left_of_now_is_what_came_and_right_of_it_only_what_is_expected(r
         held = (run.grid_of(run.promises[number]) == len(run.days.span.batch) + row).sum(axis=0)
         assert steps_of(plan, "held", step, 24, begin) == held.tolist()
         assert max(done["top"]) >= max(*plan["held"], *done["came"])
+
+
+def test_days_without_apps_or_jobs_are_drawn():
+    empty = HALF_IDLE | {"realtime": []}
+    explorer = RollingExplorer(empty, days=1)
+    explorer.position.last.click()
+    drawn = explorer.chart.payload["data"]
+    assert drawn["moment_bars"]["job"] == []
+    assert drawn["moment_frame"]["empty"] == ["nothing was committed and nothing is planned"]
+    assert len(explorer.chart.spec["concat"]) == 1
+    assert explorer.message == ""
 
 
 def test_the_window_is_grey_where_there_are_no_days_and_names_the_days_it_crosses(run):
@@ -309,6 +352,23 @@ def test_all_figures_are_written_when_their_fold_is_opened_and_follow(explorer):
     before = account.all_figures.value
     explorer.controls.traffic_noise.value = 0.9
     assert account.all_figures.value != before
+
+
+def test_the_chart_is_written_as_tables_when_their_fold_is_opened_and_follows(explorer):
+    account = explorer.account
+    account.fold.selected_index = 1
+    for number in (0, 7):
+        explorer.go(number)
+        drawn = explorer.chart.payload["data"]
+        text = plain(account.table)
+        assert len(rows(account.table)) == 3 - (number == 0) + sum(
+            len(drawn[name]["x"]) - (name != "moment_bars")
+            for name in ("moment_bars", "done_0", "plan_0")
+            if drawn[name]["x"]
+        )
+        assert "Traffic of chat-assistant that is expected, in GPUs" in text
+        assert (", committed" in text) == (number > 0)
+    assert account.all_figures.value == ""
 
 
 def test_what_a_plan_promised_stands_beside_what_came(explorer):
@@ -434,10 +494,19 @@ def test_hostile_names_stay_text():
         "batch": [{"name": f"</script>{HOSTILE}", "kind": "training", "gpus": 1, "hours": 3, "priority": 2}],
     }
     explorer = RollingExplorer(day, days=2)
-    explorer.account.fold.selected_index = 0
-    explorer.go(4)
     account = explorer.account
-    shown = [account.figures, account.promised, account.risk, account.idle, account.all_figures]
+    account.fold.selected_index = 0
+    account.fold.selected_index = 1
+    explorer.go(4)
+    shown = [
+        account.figures,
+        account.promised,
+        account.risk,
+        account.idle,
+        account.all_figures,
+        account.table,
+    ]
+    assert HOSTILE in html.unescape(account.table.value)
     for text in (*(widget.value for widget in shown), explorer._repr_mimebundle_()["text/html"]):
         assert "<img" not in text
     assert HOSTILE in explorer.chart.payload["data"]["moment_bars"]["job"]
@@ -495,6 +564,45 @@ def test_slow_runs_say_so_and_the_newest_settings_win(explorer, monkeypatch):
     assert explorer.runs["aware"].fingerprint == expected.fingerprint
     assert explorer.settings["seed"] == 5
     assert busy[-1] is False
+
+
+def test_what_was_asked_for_earlier_and_comes_later_is_not_shown(explorer, monkeypatch):
+    begun, free = threading.Event(), threading.Event()
+    real = explorer._run_with
+
+    def held_back(asked):
+        if asked["seed"] == 1:
+            begun.set()
+            assert free.wait(30)
+        return real(asked)
+
+    monkeypatch.setattr(explorer, "_run_with", held_back)
+    late = threading.Thread(target=lambda: setattr(explorer.controls.seed, "value", 1))
+    late.start()
+    assert begun.wait(30)
+    explorer.controls.seed.value = 2
+    newest = explorer.runs["aware"].fingerprint
+    free.set()
+    late.join(30)
+    assert explorer.settings["seed"] == 2
+    assert explorer.runs["aware"].fingerprint == newest
+
+
+def test_it_runs_while_no_other_explorer_plans(explorer, monkeypatch):
+    begun, real = threading.Event(), module.roll
+
+    def noted(*args, **keywords):
+        begun.set()
+        return real(*args, **keywords)
+
+    monkeypatch.setattr(module, "roll", noted)
+    with other._PLANNING:
+        mover = threading.Thread(target=lambda: setattr(explorer.controls.seed, "value", 1))
+        mover.start()
+        assert not begun.wait(0.3)
+    mover.join(30)
+    assert begun.is_set()
+    assert explorer.settings["seed"] == 1
 
 
 def test_a_run_that_turns_out_slow_says_so_before_it_is_done(explorer, monkeypatch):

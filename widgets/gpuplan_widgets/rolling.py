@@ -225,15 +225,13 @@ class RollingExplorer(W.VBox):
     def _show(self) -> None:
         run, number, width = self.run, self.number, _width(self.chart.room)
         step = run.promises[number].step
-        self.chart.show(
-            moment_data(run, number, self._tops, width=width),
-            spec=moment_spec(run.days, width=width),
-            old=self.chart.old,
-        )
+        drawn = moment_data(run, number, self._tops, width=width)
+        self.chart.show(drawn, spec=moment_spec(run.days, width=width), old=self.chart.old)
         self.chart.label = describe_moment(run, number)
         words = f"{moment_words(run.days, step)}: plan {number + 1:,} of {len(run.promises):,}"
         self.position.where.value = f"<b>{words}</b>"
-        self.account.show(self._runs, run.policy, number, self.position.margin.value / 100)
+        margin = self.position.margin.value / 100
+        self.account.show(self._runs, run.policy, number, margin, drawn)
 
     # ------------------------------------------------------------------ other days
 

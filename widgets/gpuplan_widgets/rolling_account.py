@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as W
 
+from gpuplan.allocation.charts.data import app_rows
+from gpuplan.allocation.charts.rolling_live import SIDE
 from gpuplan.allocation.charts.rolling_moment import SO_FAR, moment_words, so_far, span_words
 from gpuplan.allocation.lookahead import LEAST_GPU_HOURS, MOST_WINDOWS, outlook
 from gpuplan.allocation.rolling_run import ROLLING_UNITS, RollingRun
+from gpuplan.gantt import Columns
 from gpuplan.inputs.errors import shorten
 
 if TYPE_CHECKING:
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Rows of a table of risks or windows; a sentence counts the rest.
 MOST_ROWS = 8
+
+#: Bars of the chart that its table lists at most.
+MOST_BARS = 200
 
 #: Said of a figure that is not known.
 UNKNOWN = "not known"
@@ -61,7 +67,7 @@ class RollingAccount:
     promised, risk, idle : HTML
         What the plan of the moment promised and what came; hours without slack; windows in which GPUs stand idle.
     fold : Accordion
-        All figures of all days, written when it is opened.
+        `all_figures` of all days, and the chart as a `table`; written when they are opened.
     """
 
     def __init__(self) -> None:
@@ -69,9 +75,13 @@ class RollingAccount:
             _html(f"gp-roll-{name}") for name in ("figures", "promised", "risk", "idle")
         )
         self.all_figures = _html("gp-roll-all-figures")
-        self.fold = W.Accordion([self.all_figures], titles=("All figures of all days",), selected_index=None)
+        self.table = _html("gp-chart-tables")
+        titles = ("All figures of all days", "The chart as tables")
+        self.fold = W.Accordion([self.all_figures, self.table], titles=titles, selected_index=None)
         self.fold.add_class("gp-all-figures")
         self._runs: Mapping[str, RollingRun] = {}
+        self._shown = ""
+        self._drawn: Mapping[str, Columns] = {}
         self.fold.observe(lambda _change: self._unfolded(), "selected_index")
 
     def parts(self, margin: Any) -> Any:
@@ -84,18 +94,23 @@ class RollingAccount:
         ]
         return W.HBox(columns, layout=W.Layout(flex_flow="row wrap", align_items="flex-start"))
 
-    def show(self, runs: Mapping[str, RollingRun], shown: str, number: int, margin: float) -> None:
-        """Write about a moment of the runs, and of the plan of the one that is shown."""
-        changed = runs is not self._runs
-        self._runs = runs
+    def show(
+        self,
+        runs: Mapping[str, RollingRun],
+        shown: str,
+        number: int,
+        margin: float,
+        drawn: Mapping[str, Columns],
+    ) -> None:
+        """Write about a moment of the runs, and of the plan of the one that is shown; `drawn` is its chart."""
+        self._runs, self._shown, self._drawn = runs, shown, drawn
         run = runs[shown]
         risks, windows = outlook(run, number, margin)
         _set(self.figures, figures_html(runs, run.promises[number].step))
         _set(self.promised, promised_html(run, number))
         _set(self.risk, risk_html(run, number, risks, margin))
         _set(self.idle, idle_html(run, windows))
-        if changed:
-            self._unfolded()
+        self._unfolded()
 
     def page(self) -> str:
         """What a page without a kernel shows: all figures of all days."""
@@ -108,6 +123,8 @@ class RollingAccount:
     def _unfolded(self) -> None:
         if self.fold.selected_index == 0:
             _set(self.all_figures, all_figures_html(self._runs))
+        elif self.fold.selected_index == 1:
+            _set(self.table, chart_html(self._runs[self._shown], self._drawn))
 
 
 # ------------------------------------------------------------------ figures
@@ -252,6 +269,32 @@ def _rest(count: int, one: str, many: str) -> str:
     if count <= 0:
         return ""
     return f"<p>{count} {html.escape(one if count == 1 else many)} not listed.</p>"
+
+
+# ------------------------------------------------------------------ the chart
+
+
+def chart_html(run: RollingRun, drawn: Mapping[str, Columns]) -> str:
+    """The data sets of a moment's chart as tables: the bars, then the traffic of each app."""
+    bars = drawn[f"{SIDE}_bars"]
+    cells = [bars[name] for name in ("time", "gpus", "job", "kind", "detail")]
+    rows = list(zip(*cells, strict=True))
+    caption = f"GPUs of {run.policy}, a day back and the horizon ahead"
+    parts = [_table(caption, ["when", "GPUs", "job", "kind", "priority, state"], rows[:MOST_BARS])]
+    parts.append(_rest(len(rows) - MOST_BARS, "more bar is", "more bars are"))
+    for number, (name, _) in enumerate(app_rows(run.days.span)):
+        for part, words, columns in (
+            ("done", "that came", ("came", "expected", "held", "served")),
+            ("plan", "that is expected", ("expected", "held", "served")),
+        ):
+            found = drawn[f"{part}_{number}"]
+            # the last row only closes the one before it
+            rows = [
+                (when, *map(str, values))
+                for when, *values in zip(found["time"], *(found[c] for c in columns), strict=True)
+            ][:-1]
+            parts.append(_table(f"Traffic of {name} {words}, in GPUs", ["when", *columns], rows))
+    return "".join(parts)
 
 
 # ------------------------------------------------------------------ HTML

@@ -88,7 +88,8 @@ def describe_moment(run: "RollingRun", number: int) -> str:
     hours = days.horizon * days.span.horizon.step_hours
     return (
         f"{gantt.safe_text(run.name)}: {run.policy} at {moment_words(days, promise.step)}, "
-        f"plan {number + 1} of {len(run.promises)}; {done}; {hours:g} hours are planned ahead."
+        f"plan {number + 1} of {len(run.promises)}; {done}; "
+        f"{hours:g} {'hour is' if hours == 1 else 'hours are'} planned ahead."
     )
 
 
