@@ -111,6 +111,26 @@ def test_exponential_smoothing_follows_a_shape_and_a_level() -> None:
     assert figures["exponential-smoothing"]["wape_percent"] < figures["daily-profile"]["wape_percent"]
 
 
+def test_a_profile_is_held_at_its_quantile_where_that_rests_on_enough_days() -> None:
+    """After 20 days of 1 to 20 in a shuffled order, almost equally weighted: 90 % of them are up to 18."""
+    order = np.random.default_rng(3).permutation(20) + 1.0
+    rows = history(np.repeat([*order, 5.0], 24))
+    found = backtest(rows, methods=["daily-profile"], test_days=1)
+    exact = weekly_profile(rows.part(0, 480), quantile=0.9, period="day").values
+    assert found.held["daily-profile"].tolist() == exact.tolist()
+    assert 17 <= exact[0] <= 19
+
+
+def test_a_profile_of_few_days_is_held_with_the_margin_of_its_own_errors() -> None:
+    """Days of 10, 10, 10, 40: the profile before the last was 10, so that hours were up to four times it."""
+    rows = history(np.repeat([10.0, 10, 10, 40, 10], 24))
+    found = backtest(rows, methods=["daily-profile"], test_days=1)
+    np.testing.assert_allclose(found.held["daily-profile"], 4 * found.expected["daily-profile"])
+    # Without errors of its own the margin adds nothing to the highest that was seen.
+    calm = backtest(history(np.repeat([10.0] * 5, 24)), methods=["daily-profile"], test_days=1)
+    assert calm.held["daily-profile"].tolist() == [10] * 24
+
+
 def test_unknown_hours_judge_nobody_and_are_said() -> None:
     values = noisy(10)
     values[-5:-2] = NAN

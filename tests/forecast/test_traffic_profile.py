@@ -129,6 +129,12 @@ def test_less_than_a_week_is_a_profile_of_the_day_and_says_so() -> None:
         weekly_profile(history(np.tile(np.arange(24.0), 6)), period="week")
 
 
+def test_days_of_a_daily_profile_age_by_the_day() -> None:
+    """A half-life of one day: days of 100, 200, 400 weigh 1, 2, 4, as the weeks of a weekly one do."""
+    made = weekly_profile(history(np.repeat([100.0, 200, 400], 24)), 1 / 7)
+    np.testing.assert_allclose(made.values, 300)
+
+
 def test_less_than_a_day_is_refused_unless_one_value_for_all_is_asked_for() -> None:
     short = history([1, 2, NAN, 6])
     with pytest.raises(
