@@ -71,9 +71,18 @@ def test_what_is_planned_is_pale_dashed_and_said_to_be_so(run):
     bars = next(one for one in spec["concat"][0]["layer"] if one.get("name") == "moment_bars")
     for look in ("fillOpacity", "strokeDash"):
         assert "datum.planned" in bars["mark"][look]["expr"]
-    assert sets["now"] == {"now": [24.0], "before": ["◀ committed"], "after": ["planned (pale, dashed) ▶"]}
+    assert sets["now"]["before"] == ["◀ committed"]
+    assert sets["now"]["after"] == ["planned (pale, dashed) ▶"]
     states = {detail.split(", ")[-1] for detail in sets["moment_bars"]["detail"]}
     assert states == {"committed", "planned"}
+
+
+def test_lines_stand_at_the_moment_and_where_the_next_plan_is_made(run):
+    assert moment_data(run, 30, demand_tops([run]))["now"]["now"] == [24.0]
+    assert moment_data(run, 30, demand_tops([run]))["now"]["next"] == [25.0]
+    rare = gp.roll("big-day", "fifo", days=1, replan_hours=6)
+    lines = moment_data(rare, 2, demand_tops([rare]))["now"]
+    assert (lines["now"], lines["next"]) == ([24.0], [30.0])
 
 
 def steps_of(columns, name, first, count, begin):

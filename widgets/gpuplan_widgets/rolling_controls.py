@@ -114,9 +114,9 @@ def make_days() -> DaysControls:
         horizon=W.SelectionSlider(options=[("24 h", 24)], description="Horizon of a plan", **_WIDE),
         replan=W.SelectionSlider(options=[("1 h", 1)], description="Time between plans", **_WIDE),
         traffic_bias=W.FloatSlider(0.0, min=-50.0, max=100.0, description="Traffic bias (%)", **percent),
-        traffic_noise=W.FloatSlider(0.0, description="Traffic noise (log)", **factor),
+        traffic_noise=W.FloatSlider(0.0, description="Traffic noise (σ of log)", **factor),
         duration_bias=W.FloatSlider(0.0, min=-50.0, max=100.0, description="Duration bias (%)", **percent),
-        duration_noise=W.FloatSlider(0.0, description="Duration noise (log)", **factor),
+        duration_noise=W.FloatSlider(0.0, description="Duration noise (σ of log)", **factor),
         unannounced=W.FloatSlider(0.0, min=0.0, max=100.0, description="Unannounced jobs (%)", **percent),
         seed=W.BoundedIntText(0, min=0, max=MOST_SEED, description="Seed of the errors", **_CHOICE),
     )
@@ -190,21 +190,24 @@ def layout_days(controls: DaysControls) -> Any:
     def control(name: str) -> Any:
         return box("gp-control", [getattr(controls, name), controls.messages[name]])
 
-    rows = (
-        ("days", "horizon", "replan"),
-        ("traffic_bias", "traffic_noise", "duration_bias", "duration_noise", "unannounced", "seed"),
-    )
-    return box("gp-controls", [box("gp-control-row", [control(name) for name in row]) for row in rows])
+    pairs = ("days", "horizon", "replan", "unannounced", "traffic_bias", "traffic_noise")
+    names = (*pairs, "duration_bias", "duration_noise", "seed")
+    return box("gp-controls", [box("gp-control-row", [control(name) for name in names])])
 
 
 def layout_moment(controls: MomentControls) -> Any:
     """The controls of the moment: the policy, the slider, its buttons."""
     wrap = {"flex_flow": "row wrap", "align_items": "center", "width": "100%"}
     steps = [controls.play, controls.first, controls.back, controls.forward, controls.last, controls.speed]
+    hint = W.HTML(
+        '<span class="gp-hint">Left of the strong line: what was committed. Right of it: the plan of this moment, of '
+        "which only the hours up to the dashed line are committed before the next plan is made.</span>"
+    )
     rows = (
         [controls.policy],
         [controls.moment, controls.where],
         [*steps, PlayNames()],
+        [hint],
     )
     return box("gp-controls", [W.HBox(row, layout=W.Layout(**wrap)) for row in rows])
 

@@ -75,8 +75,10 @@ def moment_data(
     sets[f"{SIDE}_bars"] = _bar_columns(run, number, frame, bars)
     sets[f"{SIDE}_frame"] = gantt.frame_columns(frame, title, "", empty)
     sets[f"{SIDE}_marks"] = gantt.mark_columns(frame, [])
+    hours = days.span.horizon.step_hours
     sets["now"] = {
-        "now": [days.steps_per_day * days.span.horizon.step_hours],
+        "now": [days.steps_per_day * hours],
+        "next": [round((days.steps_per_day + run.replan_steps) * hours, 4)],
         "before": ["◀ committed" + (" (small bars merged)" if note else "")],
         "after": ["planned (pale, dashed) ▶"],
     }

@@ -113,8 +113,9 @@ def _ticks(x: Spec, frame: Frame, height: int, *, labels: bool) -> list[Spec]:
 
 
 def _now(x: Spec, frame: Frame, past: float) -> list[Spec]:
-    """The line between what happened and what is planned, and the words on its sides."""
-    at = x | {"field": "now"}
+    """The line between what happened and what is planned, the words on its sides, and where the next plan is made."""
+    at, ink = x | {"field": "now"}, {"type": "rule", "stroke": {"expr": _INK}}
+    dashed = ink | {"strokeDash": [2, 3], "strokeWidth": 1.2}
     words = {"type": "text", "style": "gp-note", "y": -6, "clip": False, "fontWeight": "bold"}
     pixels = frame.width * past / frame.hours
     sides = (
@@ -122,7 +123,8 @@ def _now(x: Spec, frame: Frame, past: float) -> list[Spec]:
         ("after", {"align": "left", "dx": 6, "limit": max(20, round(frame.width - pixels) - 8)}),
     )
     return [
-        mark("now", {"type": "rule", "stroke": {"expr": _INK}, "strokeWidth": 2.5}, {"x": at}),
+        mark("now", ink | {"strokeWidth": 2.5}, {"x": at}),
+        mark("now", dashed, {"x": x | {"field": "next"}}),
         *(mark("now", words | look, {"x": at, "text": field(name, "nominal")}) for name, look in sides),
     ]
 
@@ -149,7 +151,7 @@ def _demand(frame: Frame, past: float, row: int, name: str, title: str) -> Spec:
     for one, says in zip(sets, _SAYS, strict=True):
         pane = {"type": "rect", "fill": "transparent", "clip": True, "tooltip": {"expr": says}}
         layers.append(mark(one, pane, {"x": x, "x2": {"field": "x2"}, "y": _gpus("top"), "y2": _ZERO}))
-    layers.append(_now(x, frame, past)[0])
+    layers += _now(x, frame, past)[:2]
     words = f"{name}: traffic that came (line), expected (dashed); served, held idle, unmet (pale: planned)"
     head = {"text": panels.lines(words, frame.width), "fontSize": 11, "fontWeight": "normal"}
     return {
