@@ -111,6 +111,19 @@ def test_exponential_smoothing_follows_a_shape_and_a_level() -> None:
     assert figures["exponential-smoothing"]["wape_percent"] < figures["daily-profile"]["wape_percent"]
 
 
+@pytest.mark.parametrize(("quantile", "deviations"), [(0.9, 1.2816), (0.25, -0.6745)])
+def test_exponential_smoothing_is_held_at_a_quantile_of_its_errors(
+    quantile: float, deviations: float
+) -> None:
+    """Noise of 5 % alone: the 90 % quantile of the normal distribution lies 1.28 deviations above its middle."""
+    noise = np.random.default_rng(4).normal(0, 0.05, 240)
+    found = backtest(
+        history(100 * np.exp(noise)), methods=["exponential-smoothing"], test_days=1, quantile=quantile
+    )
+    above = np.log(found.held["exponential-smoothing"] / found.expected["exponential-smoothing"]) / 0.05
+    np.testing.assert_allclose(above, deviations, rtol=0.15)
+
+
 def test_a_profile_is_held_at_its_quantile_where_that_rests_on_enough_days() -> None:
     """After 20 days of 1 to 20 in a shuffled order, almost equally weighted: 90 % of them are up to 18."""
     order = np.random.default_rng(3).permutation(20) + 1.0
