@@ -188,22 +188,12 @@ def backtest(
     usual = without_outages(history, outages)
     hours = usual.rebinned(HOUR_S)
     first, last = _tested(hours, zone, test_days)
-    expected = {name: np.full(last - first, np.nan) for name in methods}
-    held = {name: np.full(last - first, np.nan) for name in methods}
-    for day in range(first, last, 24):
-        past = hours.part(0, day)
-        if not past.known.any():
-            continue
-        for name in methods:
-            at = slice(day - first, day - first + 24)
-            expected[name][at], held[name][at] = METHODS[name](past, 24, quantile, zone)
+    expected, held = _forecasts(hours, first, last, methods, quantile, zone)
     actual = hours.values[first:last]
     able = [name for name in methods if (np.isfinite(expected[name]) & np.isfinite(held[name])).any()]
     compared = np.isfinite(actual)
-    lost = int(history.known.sum() - usual.known.sum())
     notes = _notes(history, quantile, replica, int((~compared).sum()), [n for n in methods if n not in able])
-    if lost:
-        notes.append(f"{lost} known bins of {history.bin_s} s lie in outages and were left out.")
+    notes += _outage_notes(history, usual)
     notes += [
         f"{name} is left out: it needs {missing_package(name)} (the extra 'forecast')." for name in absent
     ]
@@ -217,6 +207,27 @@ def backtest(
         raise InputError(f"back-test of {history.name}", [Mistake("history", rule)])
     expected, held = ({name: rows[name] for name in able} for rows in (expected, held))
     return Backtest(hours, quantile, first, last, expected, held, compared, replica, tuple(notes))
+
+
+def _forecasts(
+    hours: TrafficHistory,
+    first: int,
+    last: int,
+    methods: Sequence[str],
+    quantile: float,
+    zone: tzinfo | None,
+) -> tuple[dict[str, Row], dict[str, Row]]:
+    """Expected and held values by method, each day from the hours before it; not-a-number where there are none."""
+    expected = {name: np.full(last - first, np.nan) for name in methods}
+    held = {name: np.full(last - first, np.nan) for name in methods}
+    for day in range(first, last, 24):
+        past = hours.part(0, day)
+        if not past.known.any():
+            continue
+        at = slice(day - first, day - first + 24)
+        for name in methods:
+            expected[name][at], held[name][at] = METHODS[name](past, 24, quantile, zone)
+    return expected, held
 
 
 def _argument_mistakes(
@@ -276,6 +287,11 @@ def _notes(
         notes.append(f"{unknown} hours are left out because their traffic is unknown.")
     notes += [f"{name} is left out: the history is too short for it." for name in unable]
     return notes
+
+
+def _outage_notes(history: TrafficHistory, usual: TrafficHistory) -> list[str]:
+    lost = int(history.known.sum() - usual.known.sum())
+    return [f"{lost} known bins of {history.bin_s} s lie in outages and were left out."] if lost else []
 
 
 def _percent(part: float, whole: float) -> float:

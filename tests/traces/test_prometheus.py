@@ -142,6 +142,16 @@ def test_a_sum_is_unknown_where_a_series_has_a_gap_but_not_before_it_begins(tmp_
     assert answer.combined("highest", "x").values.tolist() == [10] * 6
 
 
+def test_a_counter_that_ends_early_adds_nothing_afterwards(tmp_path: Path) -> None:
+    """b's last reading is that of hour 1: its only increase is in bin 0, and later bins are a's alone."""
+    path = write(
+        tmp_path,
+        series({at: str(10 * at) for at in range(4)}, name="x_total", pod="a"),
+        series({0: "5", 1: "6"}, name="x_total", pod="b"),
+    )
+    assert read_prometheus(path).combined("sum", "x", per_s=False).values.tolist() == [11, 10, 10]
+
+
 def test_two_series_of_a_node_must_agree_where_they_are_the_same(tmp_path: Path) -> None:
     first = series({0: "0.5", 1: "0.25"}, name="busy", node="n", server="p1")
     answer = read_prometheus(
