@@ -18,6 +18,12 @@ def run():
     return gp.roll("two-apps", "aware", days=3, errors=ERRORS)
 
 
+@pytest.fixture(scope="module")
+def reserved():
+    """The same days under a policy that holds GPUs beyond the demand."""
+    return gp.roll("two-apps", "fifo", days=3, errors=ERRORS)
+
+
 def grid_of(columns, kept, names, gpus, first, hours, begin):
     """Cells of the bars that a condition keeps, as codes; checks that no two bars share a cell."""
     grid = np.full((gpus, hours), -1)
@@ -45,7 +51,7 @@ def test_bars_left_of_now_are_what_was_committed_and_right_of_it_the_plan(run, n
     np.testing.assert_array_equal(ahead, run.grid_of(promise))
 
 
-@pytest.mark.parametrize("number", [5, 40])
+@pytest.mark.parametrize("number", [5, 24, 40])
 def test_of_what_an_app_holds_as_much_is_drawn_as_used_as_it_wants(run, number):
     columns = moment_data(run, number, demand_tops([run]))["moment_bars"]
     promise, n_jobs = run.promises[number], len(run.days.span.batch)
@@ -53,6 +59,8 @@ def test_of_what_an_app_holds_as_much_is_drawn_as_used_as_it_wants(run, number):
     expected = run.days.forecast[:, step : step + run.days.horizon]
     grid = run.grid_of(promise)
     held = np.stack([(grid == n_jobs + row).sum(axis=0) for row in range(2)])
+    # on the second morning the plan knows that it cannot serve all of the coming day
+    assert number != 24 or (held < expected).any()
     for planned, used, unmet in (
         (0, run.plan.served[:, first:step], (run.plan.demand - run.plan.served)[:, first:step]),
         (1, np.minimum(held, expected), np.maximum(0, expected - held)),
@@ -93,8 +101,10 @@ def steps_of(columns, name, first, count, begin):
     return found.tolist()
 
 
+@pytest.mark.parametrize("policy", ["fifo", "aware"])
 @pytest.mark.parametrize("number", [3, 24, 50])
-def test_demand_left_of_now_is_what_came_and_right_of_it_only_what_is_expected(run, number):
+def test_demand_left_of_now_is_what_came_and_right_of_it_only_what_is_expected(run, reserved, policy, number):
+    run = reserved if policy == "fifo" else run
     sets = moment_data(run, number, demand_tops([run]))
     step = run.promises[number].step
     first, begin = max(0, step - 24), step - 24
@@ -111,6 +121,7 @@ def test_demand_left_of_now_is_what_came_and_right_of_it_only_what_is_expected(r
         assert steps_of(plan, "expected", step, 24, begin) == ahead
         held = (run.grid_of(run.promises[number]) == len(run.days.span.batch) + row).sum(axis=0)
         assert steps_of(plan, "held", step, 24, begin) == held.tolist()
+        assert steps_of(plan, "served", step, 24, begin) == np.minimum(held, ahead).tolist()
         assert max(done["top"]) >= max(*plan["held"], *done["came"])
 
 
