@@ -103,11 +103,11 @@ def _ticks(x: Spec, frame: Frame, height: int, *, labels: bool) -> list[Spec]:
     if not labels:
         return layers
     pixels = f"datum.x * {frame.width} / {frame.hours}"
-    text = {"type": "text", "style": "gp-note", "baseline": "top", "clip": False}
+    text = {"type": "text", "style": "gp-note", "baseline": "top", "align": "center", "clip": False}
     for name, y, half, weight in (("hour", 4, 16, "normal"), ("day", 17, 40, "bold")):
-        # What stood half outside the page would be cut off while a person steps.
-        align = f"{pixels} < {half} ? 'left' : {pixels} > {frame.width - half} ? 'right' : 'center'"
-        look = text | {"y": height + y, "fontWeight": weight, "align": {"expr": align}}
+        # What stood half outside the page would be cut off while a person steps: it moves inwards.
+        inwards = f"max(0, {half} - {pixels}) + min(0, {frame.width - half} - {pixels})"
+        look = text | {"y": height + y, "fontWeight": weight, "dx": {"expr": inwards}}
         layers.append(mark("ticks", look, {"x": x, "text": field(name, "nominal")}))
     return layers
 
