@@ -153,7 +153,8 @@ def test_one_plan_is_no_slider(explorer):
     assert explorer.position.play.disabled
     explorer.position.forward.click()
     explorer.position.moment.value = 1  # a late message of the page
-    assert explorer.message == ""
+    assert explorer.number == 0
+    assert "plan 1 of 1" in plain(explorer.position.where)
     explorer.controls.days.value = 2
     assert not explorer.position.moment.disabled
 

@@ -8,7 +8,7 @@ import pytest
 import gpuplan as gp
 from gpuplan.allocation.charts.rolling_columns import demand_tops, moment_data
 from gpuplan.allocation.charts.rolling_live import moment_spec
-from gpuplan.allocation.charts.rolling_moment import SO_FAR, moment_words, so_far, span_words
+from gpuplan.allocation.charts.rolling_moment import SO_FAR, describe_moment, moment_words, so_far, span_words
 
 ERRORS = {"traffic_bias": -0.2, "traffic_noise": 0.3, "duration_noise": 0.4, "unannounced": 0.3}
 
@@ -185,3 +185,12 @@ def test_moments_are_named_by_day_and_hour(run):
         "batch": [],
     }
     assert moment_words(gp.roll(undated, "aware", days=2).days, 30) == "day 2, hour 6"
+
+
+def test_a_moment_is_described_with_its_numbers(run):
+    assert "nothing is committed yet; 24 hours are planned ahead." in describe_moment(run, 0)
+    later, found = describe_moment(run, 30), so_far(run, 30)
+    assert f"two-apps, 3 days: aware at {moment_words(run.days, 30)}, plan 31 of 72" in later
+    assert (
+        f"utilization {100 * found['utilization']:.1f} %, coverage {100 * found['coverage']:.1f} %" in later
+    )

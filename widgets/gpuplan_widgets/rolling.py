@@ -125,7 +125,7 @@ class RollingExplorer(W.VBox):
     @property
     def number(self) -> int:
         """Number of the plan on screen, from 0."""
-        return int(self.position.moment.value)
+        return min(int(self.position.moment.value), len(self.run.promises) - 1)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -303,7 +303,7 @@ class RollingExplorer(W.VBox):
 
     def _publish(self, runs: dict[str, RollingRun], settings: Mapping[str, Any]) -> None:
         """Show other runs at the hour that was on screen, as far as they have it."""
-        before = self.run.promises[self.number].step if self.number < len(self.run.promises) else 0
+        before = self.run.promises[self.number].step
         first = next(iter(runs.values()))
         number = min(before // first.replan_steps, len(first.promises) - 1)
         self._runs, self._settings = runs, dict(settings)
