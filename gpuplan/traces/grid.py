@@ -11,6 +11,9 @@ from gpuplan.inputs.errors import Mistake
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf|infinity)", re.I | re.A)
 
+#: Times before 1971 are counted from something else; what lies beyond 2199 is no history.
+FIRST_S, LAST_S = 31_536_000, 7_258_118_400
+
 #: From here on a time in seconds would lie beyond the year 5000: it is in milliseconds.
 MILLISECONDS_FROM = 1e11
 
@@ -41,7 +44,7 @@ def epoch_unit(times: npt.NDArray[np.float64]) -> tuple[float, str]:
     ValueError
         If the times are neither all seconds nor all milliseconds.
     """
-    if not np.isfinite(times).all() or (times < 0).any() or (times >= _TOO_LATE).any():
+    if not np.isfinite(times).all() or (times < FIRST_S).any() or (times >= _TOO_LATE).any():
         raise ValueError("must be seconds or milliseconds since 1970")
     if (times >= MILLISECONDS_FROM).all():
         return 1000.0, "milliseconds"

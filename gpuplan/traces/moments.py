@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from gpuplan.forecast.traffic import epoch_s
 from gpuplan.inputs.errors import Mistake
-from gpuplan.traces.grid import epoch_unit, number
+from gpuplan.traces.grid import FIRST_S, LAST_S, epoch_unit, number
 
 _SINCE_1970 = re.compile(r"\d{9,15}(?:\.\d+)?", re.A)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::?\d\d.*)?)?", re.A)
@@ -40,6 +40,8 @@ def read_moments(
         aware = True
     else:
         seconds, rules, aware = _iso(texts)
+    out = [not rule and not FIRST_S <= at < LAST_S for at, rule in zip(seconds, rules, strict=True)]
+    rules = ["must be between 1971 and 2199" if far else rule for far, rule in zip(out, rules, strict=True)]
     mistakes = [
         Mistake(f"line {line}", rule, text, int(line))
         for text, line, rule in zip(texts, lines, rules, strict=True)

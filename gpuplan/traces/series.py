@@ -210,9 +210,7 @@ class Metrics:
         """A row per series and bin: the labels, ``time``, ``value``."""
         import pandas as pd
 
-        times = pd.DatetimeIndex([self.start]) + pd.to_timedelta(
-            np.arange(self.n_bins) * self.bin_s, unit="s"
-        )
+        times = pd.date_range(self.start, periods=self.n_bins, freq=pd.Timedelta(seconds=self.bin_s))
         frames = [
             pd.DataFrame({**dict(each.labels), "time": times, "value": each.values}) for each in self.series
         ]

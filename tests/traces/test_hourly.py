@@ -142,6 +142,12 @@ def test_every_wrong_row_is_told_with_its_line(tmp_path: Path) -> None:
     assert "'yesterday'" in str(caught.value)
 
 
+@pytest.mark.parametrize("time", ["0001-01-01T00:00", "0001-01-01T00:00+14:00", "9999-12-31T23:00-14:00"])
+def test_times_that_no_history_has(tmp_path: Path, time: str) -> None:
+    with pytest.raises(InputError, match="line 2: must be between 1971 and 2199"):
+        read_hourly(write(tmp_path, f"{time},1"), unit="x", timezone=BERLIN)
+
+
 def test_a_time_beside_the_grid_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"line 4: must be a whole number of bins of 3600 s.*02:10"):
         read_hourly(

@@ -152,6 +152,21 @@ def test_a_counter_that_ends_early_adds_nothing_afterwards(tmp_path: Path) -> No
     assert read_prometheus(path).combined("sum", "x", per_s=False).values.tolist() == [11, 10, 10]
 
 
+def test_the_table_has_a_row_per_series_and_bin(tmp_path: Path) -> None:
+    path = write(tmp_path, series({0: "1", 1: "2"}, name="y", pod="a"), series({1: "4"}, name="y", pod="b"))
+    frame = read_prometheus(path).to_frame()
+    assert frame.columns.tolist() == ["__name__", "pod", "time", "value"]
+    assert frame["pod"].tolist() == ["a", "a", "b", "b"]
+    assert frame["time"].dt.hour.tolist() == [0, 1, 0, 1]
+    np.testing.assert_array_equal(frame["value"], [1, 2, NAN, 4])
+
+
+def test_times_that_count_from_something_else_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, {"metric": {}, "values": [[0, "1"], [60, "2"]]})
+    with pytest.raises(InputError, match="must be seconds or milliseconds since 1970"):
+        read_prometheus(path)
+
+
 def test_two_series_of_a_node_must_agree_where_they_are_the_same(tmp_path: Path) -> None:
     first = series({0: "0.5", 1: "0.25"}, name="busy", node="n", server="p1")
     answer = read_prometheus(
