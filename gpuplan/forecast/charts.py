@@ -11,8 +11,9 @@ from gpuplan.forecast.methods import METHODS
 from gpuplan.forecast.profile import DAYS, WeeklyProfile
 
 if TYPE_CHECKING:
-    import altair as alt
     import pandas as pd
+
+    from gpuplan.gantt.offline import OfflineChart
 
 #: Colour, dashes and shape of each method (Okabe-Ito), so that nothing rests on colour alone.
 LOOKS: dict[str, tuple[str, list[int], str]] = dict(
@@ -33,12 +34,8 @@ LOOKS: dict[str, tuple[str, list[int], str]] = dict(
 ACTUAL = "#7A7A7A"
 
 
-def profile_chart(
-    profile: WeeklyProfile, *, width: int = 900, mode: theme.Mode = "light"
-) -> "alt.LayerChart":
+def profile_chart(profile: WeeklyProfile, *, width: int = 900, mode: theme.Mode = "light") -> "OfflineChart":
     """The value of each hour of the week (or of the day) as steps; an hour that was never seen is a gap.
-
-    In a page without a network use ``chart.save("x.html", inline=True)`` or ``chart.save("x.png")``.
 
     Parameters
     ----------
@@ -50,6 +47,8 @@ def profile_chart(
         Colours for a ``"light"`` or a ``"dark"`` page.
     """
     import altair as alt
+
+    from gpuplan.gantt.offline import finished
 
     data = profile_data(profile)
     hours = len(profile.values)
@@ -81,10 +80,7 @@ def profile_chart(
     line = base.mark_rule(color="#0072B2", strokeWidth=2).encode(y=y)
     words = " ".join(profile.notes)
     chart = alt.layer(area, line).properties(width=width - 80, height=220)
-    dressed: alt.LayerChart = _dressed(
-        chart, f"{profile.name}: the usual {profile.period}", words, width, mode
-    )
-    return dressed
+    return finished(_dressed(chart, f"{profile.name}: the usual {profile.period}", words, width, mode))
 
 
 def profile_data(profile: WeeklyProfile) -> "pd.DataFrame":
@@ -98,11 +94,10 @@ def profile_data(profile: WeeklyProfile) -> "pd.DataFrame":
     return frame[frame["value"].notna()].drop(columns="day")
 
 
-def backtest_chart(result: Backtest, *, width: int = 900, mode: theme.Mode = "light") -> "alt.VConcatChart":
+def backtest_chart(result: Backtest, *, width: int = 900, mode: theme.Mode = "light") -> "OfflineChart":
     """What came and what each method expected, hour by hour; below, the errors, and what is served at what excess.
 
-    Unknown hours are gaps. In a page without a network use ``chart.save("x.html", inline=True)`` or
-    ``chart.save("x.png")``.
+    Unknown hours are gaps.
 
     Parameters
     ----------
@@ -114,6 +109,8 @@ def backtest_chart(result: Backtest, *, width: int = 900, mode: theme.Mode = "li
         Colours for a ``"light"`` or a ``"dark"`` page.
     """
     import altair as alt
+
+    from gpuplan.gantt.offline import finished
 
     each = max(160, width // 2 - 150)
     below = alt.hconcat(_errors(result, each), _excess(result, each), spacing=60).resolve_scale(
@@ -130,8 +127,7 @@ def backtest_chart(result: Backtest, *, width: int = 900, mode: theme.Mode = "li
     )
     words = f"Least WAPE over {int(result.compared.sum())} hours: {result.best}. " + " ".join(result.notes)
     title = f"{result.history.name}: each day forecast from what was known before it"
-    dressed: alt.VConcatChart = _dressed(chart, title, words, width, mode, description=f"{words} {said}.")
-    return dressed
+    return finished(_dressed(chart, title, words, width, mode, description=f"{words} {said}."))
 
 
 def lines_data(result: Backtest) -> "pd.DataFrame":

@@ -9,10 +9,11 @@ from gpuplan.forecast.durations_backtest import ALL_JOBS, DurationBacktest
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 
 if TYPE_CHECKING:
-    import altair as alt
     import numpy as np
     import numpy.typing as npt
     import pandas as pd
+
+    from gpuplan.gantt.offline import OfflineChart
 
 #: Bins of the map per factor of ten.
 BINS = 4
@@ -32,11 +33,11 @@ RANGES: dict[theme.Mode, list[str]] = {"light": ["#D6E6F2", "#00466E"], "dark": 
 
 def durations_chart(
     result: DurationBacktest, method: str | None = None, *, width: int = 900, mode: theme.Mode = "light"
-) -> "alt.HConcatChart":
+) -> "OfflineChart":
     """Predicted (median) against actual run time as a map of jobs, and how many jobs were within each quantile.
 
     On the dashed line predicted and actual are equal (left), and as many jobs are within a quantile as should be
-    (right). In a page without a network use ``chart.save("x.html", inline=True)`` or ``chart.save("x.png")``.
+    (right).
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ def durations_chart(
     """
     import altair as alt
 
+    from gpuplan.gantt.offline import finished
+
     tested = list(dict.fromkeys(result.predictions["method"]))
     shown = method or (MODEL if MODEL in tested else OWN)
     if shown not in tested:
@@ -65,7 +68,7 @@ def durations_chart(
     chart = alt.hconcat(
         _map(result, shown, each, mode), _calibration(result, each), spacing=40
     ).resolve_scale(color="independent", shape="independent")
-    whole: alt.HConcatChart = chart.properties(
+    whole = chart.properties(
         title=alt.TitleParams(
             "How long do jobs run, predicted before and measured after?",
             subtitle=_wrapped(result.sentence, width),
@@ -74,7 +77,7 @@ def durations_chart(
         background=theme.PAPER[mode],
         config=alt.Config.from_dict({key: value for key, value in theme.config(mode).items() if value}),
     )
-    return whole
+    return finished(whole)
 
 
 def map_data(result: DurationBacktest, method: str) -> "pd.DataFrame":

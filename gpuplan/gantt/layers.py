@@ -10,6 +10,9 @@ from gpuplan.gantt.frame import Frame, time_axis
 
 Spec = dict[str, Any]
 
+#: Label of the language of the spec; nothing loads it.
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
 #: Pixels of a column of the legend.
 _LEGEND_PX = 215
 
@@ -198,8 +201,8 @@ def inline(spec: Spec, data: Mapping[str, Columns], mode: theme.Mode = "light") 
     }
     if "params" in whole:
         whole["params"] = theme.in_mode(whole["params"], mode)
-    unbroken: Spec = _unbroken(whole)
-    return unbroken
+    safe: Spec = unbroken(whole)
+    return safe
 
 
 #: Name of the top-level parameter that is true in a picture, where nothing can be dragged or clicked.
@@ -223,7 +226,7 @@ def records(columns: Columns) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _unbroken(value: Any) -> Any:
+def unbroken(value: Any) -> Any:
     """Copy in which no text can end the script element that carries it.
 
     Altair writes JSON into pages as it is, and a job named ``</script>`` would end the script; an invisible
@@ -232,5 +235,5 @@ def _unbroken(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("</", "<\u2060/").replace("<!", "<\u2060!") if "<" in value else value
     if isinstance(value, dict):
-        return {key: _unbroken(entry) for key, entry in value.items()}
-    return [_unbroken(entry) for entry in value] if isinstance(value, list) else value
+        return {key: unbroken(entry) for key, entry in value.items()}
+    return [unbroken(entry) for entry in value] if isinstance(value, list) else value

@@ -11,7 +11,7 @@ from gpuplan.gantt import Columns, Spec, safe_text
 from gpuplan.gantt.layers import field, mark
 
 if TYPE_CHECKING:
-    from gpuplan.allocation.charts.alone import OfflineChart
+    from gpuplan.gantt.offline import OfflineChart
 
 #: Colours of totals, gains and losses: apart for everybody, and each bar carries its signed number.
 COLOURS = {"total": "#9A9A9A", "gain": "#0072B2", "loss": "#D55E00"}
@@ -174,7 +174,7 @@ def waterfall_chart(
     mode
         Colours for a ``"light"`` or a ``"dark"`` page.
     """
-    from gpuplan.allocation.charts.alone import offline_chart
+    from gpuplan.gantt.offline import offline_chart
 
     spec = waterfall_spec(apart, figure, width, beside=beside)
     return offline_chart(spec, waterfall_data(apart, figure), mode, describe_gain(apart, figure))

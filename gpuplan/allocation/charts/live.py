@@ -6,15 +6,12 @@ from gpuplan import gantt, theme
 from gpuplan.allocation.charts import data, figures, panels
 from gpuplan.allocation.charts.data import SIDES
 from gpuplan.allocation.model import AllocationScenario
-from gpuplan.gantt import Columns, Links
+from gpuplan.gantt import SCHEMA, Columns, Links
 
 if TYPE_CHECKING:
     from gpuplan.allocation.plan import Plan
 
 Layout = Literal["side", "stacked"]
-
-#: Label of the language of the spec; nothing loads it.
-SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 #: Pixels that axes and gaps take from a column.
 _MARGIN = 62

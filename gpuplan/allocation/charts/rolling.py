@@ -12,10 +12,10 @@ from gpuplan.gantt import Columns, Spec, field, mark, safe_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gpuplan.allocation.charts.alone import OfflineChart
     from gpuplan.allocation.plan import Plan
     from gpuplan.allocation.rolling_run import RollingRun
     from gpuplan.allocation.rolling_studies import EndOfWorld, ErrorMap
+    from gpuplan.gantt.offline import OfflineChart
 
 #: Colours of the heat map from loss to gain: they stay apart for everybody, and every cell says its number.
 LOSS, NOTHING, GAIN = "#E66101", "#F7F7F7", "#5E3C99"
@@ -30,7 +30,7 @@ HORIZON_PANELS = (
 
 def horizon_chart(found: "EndOfWorld", *, width: int = 980, mode: theme.Mode = "light") -> "OfflineChart":
     """Objective, coverage and median wait over the horizon of plans, a line per policy."""
-    from gpuplan.allocation.charts.alone import offline_chart
+    from gpuplan.gantt.offline import offline_chart
 
     table = found.table
     policies = list(dict.fromkeys(table["policy"]))
@@ -85,7 +85,7 @@ def _horizon_panel(data: str, words: str, policies: list[str], hours: list[float
 
 def error_map_chart(found: "ErrorMap", *, width: int = 620, mode: theme.Mode = "light") -> "OfflineChart":
     """Mean gain over FIFO for every pair of errors; losses in another colour, with a minus and a frame."""
-    from gpuplan.allocation.charts.alone import offline_chart
+    from gpuplan.gantt.offline import offline_chart
 
     mean = found.mean
     known = mean[mean["gain"].notna()]
@@ -175,7 +175,7 @@ def lookahead_chart(
     mode
         Colours for a ``"light"`` or a ``"dark"`` page.
     """
-    from gpuplan.allocation.charts.alone import offline_chart
+    from gpuplan.gantt.offline import offline_chart
 
     hours = plan.scenario.horizon.step_hours
     risk, windows = coverage_risk(plan, margin), idle_windows(plan)
@@ -321,7 +321,7 @@ def _describe_outlook(plan: "Plan", risk: "pd.DataFrame", windows: "pd.DataFrame
 
 def promise_chart(run: "RollingRun", *, width: int = 980, mode: theme.Mode = "light") -> "OfflineChart":
     """Batch GPU-hours and served demand that every plan promised for its horizon, beside what came."""
-    from gpuplan.allocation.charts.alone import offline_chart
+    from gpuplan.gantt.offline import offline_chart
 
     table = run.promises_frame()
     sets: dict[str, Columns] = {}

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from gpuplan import gantt, theme
 from gpuplan.allocation.charts import data, panels
-from gpuplan.allocation.charts.live import SCHEMA
 from gpuplan.allocation.charts.rolling_moment import start_of
-from gpuplan.gantt import Frame, Links, Spec, field, mark
+from gpuplan.gantt import SCHEMA, Frame, Links, Spec, field, mark
 
 if TYPE_CHECKING:
     from gpuplan.allocation.days import Days

@@ -10,7 +10,7 @@ from gpuplan.gantt import Columns, Spec, safe_text
 from gpuplan.gantt.layers import field, mark
 
 if TYPE_CHECKING:
-    from gpuplan.allocation.charts.alone import OfflineChart
+    from gpuplan.gantt.offline import OfflineChart
 
 #: Figures of the panels: name, words, whether a share.
 PANELS: tuple[tuple[str, str, bool], ...] = (
@@ -153,6 +153,6 @@ def sensitivity_chart(found: Sensitivity, *, width: int = 980, mode: theme.Mode 
     mode
         Colours for a ``"light"`` or a ``"dark"`` page.
     """
-    from gpuplan.allocation.charts.alone import offline_chart
+    from gpuplan.gantt.offline import offline_chart
 
     return offline_chart(curves_spec(found, width), curves_data(found), mode, describe_curves(found))
