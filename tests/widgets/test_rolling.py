@@ -9,11 +9,11 @@ import pytest
 
 import gpuplan as gp
 from gpuplan.allocation.charts.rolling_moment import so_far
-from gpuplan.allocation.lookahead import outlook
 from gpuplan.inputs.errors import InputError
 from gpuplan_widgets import RollingExplorer
 from gpuplan_widgets import explorer as other
 from gpuplan_widgets import rolling as module
+from gpuplan_widgets import rolling_tables as tables
 
 OLD = "The picture is old"
 
@@ -276,12 +276,23 @@ def test_missing_gpus_are_counted_and_what_is_not_listed_is_said():
     assert "4 smaller windows, 8 GPU-hours together, are not listed." in plain(explorer.account.idle)
 
 
-def test_the_largest_idle_windows_are_listed(explorer):
-    explorer.controls.unannounced.value = 100.0
-    explorer.go(5)
-    _, windows = outlook(explorer.run, 5)
-    listed = [float(row[3]) for row in rows(explorer.account.idle)[1:]]
-    assert sorted(listed) == sorted(windows["gpu_hours"].nlargest(8).tolist())
+def test_the_largest_idle_windows_are_listed_by_their_start():
+    # nine hours apart in which both GPUs stand idle, then five hours together
+    demand = [2, 0] * 9 + [2] + [0] * 5
+    day = HALF_IDLE | {"realtime": [{"name": "chat", "priority": 3, "demand": demand}]}
+    explorer = RollingExplorer(day, days=1, policies=("aware",))
+    listed = rows(explorer.account.idle)[1:]
+    assert [float(row[3]) for row in listed] == [2.0] * 7 + [10.0]
+    assert listed[-1] == ["day 1, hour 19 to day 2, hour 0", "5", "2 (from GPU 0)", "10"]
+    assert "10 of at least 2 GPU-hours, 28 GPU-hours together" in plain(explorer.account.idle)
+    assert "2 smaller windows, 4 GPU-hours together, are not listed." in plain(explorer.account.idle)
+
+
+def test_whatever_stands_in_a_table_is_text():
+    table = tables._table("<b>c</b>", ["<b>h</b>"], [["<b>r</b>", "<b>d</b>"]])
+    assert "<b>" not in table
+    assert table.count("&lt;b&gt;") == 4
+    assert "<b>" not in tables._table("<b>c</b>", [], [])
 
 
 # ------------------------------------------------------------------ what cannot be, and other people's names
@@ -472,6 +483,8 @@ def test_a_run_that_turns_out_slow_says_so_before_it_is_done(explorer, monkeypat
     explorer.controls.seed.value = 3
     assert explorer.wait()
     assert seen[0] is True
+    assert not explorer.chart.busy
+    explorer._say_busy(explorer._published)  # an alarm that comes when all is done
     assert not explorer.chart.busy
 
 
