@@ -204,6 +204,7 @@ def weekly_profile(
             (reason, count) for reason, count in (("unknown", n_unknown), ("in an outage", n_out)) if count
         ),
         rules=tuple(notes_of(history, used, seen, half_life_weeks, quantile, zone, n_unknown, n_out)),
+        made="profile",
     )
     return WeeklyProfile(
         history.name, history.unit, used, values, seen, half_life_weeks, quantile, zone, account

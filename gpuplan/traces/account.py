@@ -24,7 +24,7 @@ class Account:
     read
         Rows in the file.
     used
-        Rows that are in the scenario.
+        Rows that are in what was made of the file (`made`).
     excluded
         Rows that are not, by reason; every row has exactly one.
     changed
@@ -33,6 +33,8 @@ class Account:
         Sums that show how much a change weighs: what, how much, unit.
     rules
         Sentences about what the file does not say and was decided here.
+    made
+        What was made of the file.
 
     Raises
     ------
@@ -48,6 +50,7 @@ class Account:
     changed: tuple[tuple[str, int], ...] = ()
     amounts: tuple[tuple[str, float, str], ...] = ()
     rules: tuple[str, ...] = ()
+    made: str = "scenario"
 
     def __post_init__(self) -> None:
         left_out = sum(count for _, count in self.excluded)
@@ -61,7 +64,7 @@ class Account:
         yield "read", f"{self.rows} in {self.source}", self.read, self.rows
         for reason, count in self.excluded:
             yield "left out", reason, count, self.rows
-        yield "used", "in the scenario", self.used, self.rows
+        yield "used", f"in the {self.made}", self.used, self.rows
         for change, count in self.changed:
             yield "changed", change, count, self.rows
         for what, amount, unit in self.amounts:

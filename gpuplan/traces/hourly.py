@@ -275,4 +275,5 @@ def _account(
         tuple((why, rows.reason.count(why)) for why in reasons),
         amounts=(("bins from the first row to the last", len(values), "bins"), ("unknown", unknown, "bins")),
         rules=tuple(rules),
+        made="history",
     )

@@ -134,6 +134,7 @@ class Metrics:
             tuple((reason, count[name]) for reason, name in reasons if count[name]),
             amounts=tuple(amounts),
             rules=tuple(rules),
+            made="history",
         )
 
     def by(self, label: str) -> dict[str, "Metrics"]:

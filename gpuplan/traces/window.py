@@ -242,5 +242,11 @@ def _account(
     if peak > gpus:
         rules.append(f"At its highest, jobs held {peak:,} GPUs, more than the {gpus:,} that are stated.")
     return Account(
-        source, "jobs", len(jobs), used, tuple(row for row in excluded if row[1]), rules=tuple(rules)
+        source,
+        "jobs",
+        len(jobs),
+        used,
+        tuple(row for row in excluded if row[1]),
+        rules=tuple(rules),
+        made="window",
     )
