@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pydantic_core import PydanticCustomError
 
 from gpuplan.allocation.days import DAY_S, Days, Errors, repeated, unfold
 from gpuplan.allocation.effort import effort_from
@@ -37,6 +38,12 @@ from gpuplan.allocation.policies.search import iterations_for
 from gpuplan.allocation.problem import UNLIMITED, Int64, Problem, Words, compile_problem, span_words, weights
 from gpuplan.allocation.rolling_run import Promise, RollingRun
 from gpuplan.inputs.errors import InputError, Mistake
+from gpuplan.inputs.fields import Hours
+
+#: Days of a run where nothing else is said.
+DAYS = 7
+
+_TIME = Hours(0, 1e6)
 
 __all__ = ["Days", "Errors", "RollingRun", "repeated", "roll", "unfold"]
 
@@ -45,9 +52,9 @@ def roll(
     scenario: Any,
     policy: str = "aware",
     *,
-    days: int = 7,
-    horizon_hours: float | None = None,
-    replan_hours: float | None = None,
+    days: int | None = None,
+    horizon_hours: float | str | None = None,
+    replan_every: float | str | None = None,
     errors: Errors | Mapping[str, float] | None = None,
     seed: int | np.random.Generator = 0,
     **effort: Any,
@@ -62,15 +69,16 @@ def roll(
     ----------
     scenario
         A day that comes again and again, as an `AllocationScenario` or the mapping of a file; or the `Days` themselves
-        (``days``, ``horizon_hours``, ``errors`` are then theirs).
+        (``days``, ``horizon_hours`` and ``errors`` are then theirs and must be left out).
     policy
         One of `gpuplan.POLICIES`.
     days
-        How many.
+        How many; 7 where it is left out.
     horizon_hours
-        How far plans see; the scenario's horizon where it is left out.
-    replan_hours
-        Time between two plans, a whole number of steps; one step where it is left out.
+        How far plans see, in hours or as text with a unit; the scenario's horizon where it is left out.
+    replan_every
+        Time between two plans, in hours or as text with a unit (``"30min"``), a whole number of steps; one step where
+        it is left out.
     errors
         How wrong forecasts and announcements are.
     seed
@@ -85,16 +93,27 @@ def roll(
     """
     chosen = policy_named(policy)
     allowed = effort_from(effort)
-    world = scenario if isinstance(scenario, Days) else _world(scenario, days, horizon_hours, errors, seed)
-    every = _replan_steps(world, replan_hours)
+    if isinstance(scenario, Days):
+        world = scenario
+        _require_nothing(world, days=days, horizon_hours=horizon_hours, errors=errors)
+    else:
+        world = _world(scenario, DAYS if days is None else days, horizon_hours, errors, seed)
+    every = _replan_steps(world, replan_every)
     counted = chosen.name == "search" and not {"iterations", "budget_ms"} & effort.keys()
     return _Run(world, chosen, allowed, every, counted).all_days()
+
+
+def _require_nothing(world: Days, **given: Any) -> None:
+    rule = "must be left out: the days that are given have their own"
+    found = [Mistake(name, rule, value) for name, value in given.items() if value is not None]
+    if found:
+        raise InputError(world.span.name, found)
 
 
 def _world(
     scenario: Any,
     days: int,
-    horizon_hours: float | None,
+    horizon_hours: float | str | None,
     errors: Errors | Mapping[str, float] | None,
     seed: int | np.random.Generator,
 ) -> Days:
@@ -124,6 +143,11 @@ def _errors(day: AllocationScenario, errors: Errors | Mapping[str, float] | None
 
 def _steps(scenario: AllocationScenario, name: str, hours: Any) -> int:
     """A time that must be a whole number of steps."""
+    if isinstance(hours, str):
+        try:
+            hours = _TIME.read(hours)
+        except PydanticCustomError as error:
+            raise InputError(scenario.name, [Mistake(name, error.message(), hours)]) from None
     step_hours = scenario.horizon.step_hours
     number = isinstance(hours, (int, float, np.integer, np.floating)) and not isinstance(hours, bool)
     steps = hours / step_hours if number else 0.0
@@ -133,11 +157,11 @@ def _steps(scenario: AllocationScenario, name: str, hours: Any) -> int:
     return round(steps)
 
 
-def _replan_steps(world: Days, replan_hours: float | None) -> int:
-    every = 1 if replan_hours is None else _steps(world.span, "replan_hours", replan_hours)
+def _replan_steps(world: Days, replan_every: float | str | None) -> int:
+    every = 1 if replan_every is None else _steps(world.span, "replan_every", replan_every)
     if every > world.horizon:
         rule = f"must not be longer than the horizon of {world.horizon} steps"
-        raise InputError(world.span.name, [Mistake("replan_hours", rule, replan_hours)])
+        raise InputError(world.span.name, [Mistake("replan_every", rule, replan_every)])
     return every
 
 

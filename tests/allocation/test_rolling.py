@@ -122,7 +122,7 @@ def test_a_plan_that_is_followed_for_longer_does_not_start_on_gpus_that_are_stil
     """Replanned every 6 h: the second job was planned for hour 4, the GPU is in use until 5; it waits for hour 6."""
     span = repeated(day(1, (job("first", 1, 5, 9), job("second", 1, 2, 1))), 1, 24)
     world = replace(unfold(span, steps=24, horizon=24), announced=np.array([0.8, 1.0]))
-    assert starts(roll(world, "fifo", replan_hours=6)) == {"first": 0, "second": 6}
+    assert starts(roll(world, "fifo", replan_every=6)) == {"first": 0, "second": 6}
     assert starts(roll(world, "fifo")) == {"first": 0, "second": 5}
 
 
@@ -180,7 +180,7 @@ def test_committed_days_keep_every_rule_under_every_policy_and_error(
         scenario,
         policy,
         days=2,
-        replan_hours=every * horizon.step_hours,
+        replan_every=every * horizon.step_hours,
         errors=errors,
         seed=seed,
         **effort,
@@ -310,18 +310,24 @@ def test_announced_hours_that_cannot_be_are_refused(hours: Any, sentence: str) -
         ),
         ({"horizon_hours": 1e5}, "horizon_hours: must be 1 to 1008 steps"),
         (
-            {"replan_hours": 0.5},
-            "replan_hours: must be a whole number of steps of 60 min, at least one (got 0.5)",
+            {"replan_every": 0.5},
+            "replan_every: must be a whole number of steps of 60 min, at least one (got 0.5)",
         ),
         (
-            {"horizon_hours": 2, "replan_hours": 3},
-            "replan_hours: must not be longer than the horizon of 2 steps (got 3)",
+            {"horizon_hours": 2, "replan_every": 3},
+            "replan_every: must not be longer than the horizon of 2 steps (got 3)",
         ),
         ({"errors": {"trafic_noise": 1}}, "errors.trafic_noise: unknown error of a forecast"),
         ({"errors": {"traffic_noise": -1}}, "errors.traffic_noise: must be a number from 0 to 3 (got -1)"),
         (
             {"errors": Errors(duration_bias=-1, unannounced=2)},
             "errors.unannounced: must be a number from 0 to 1 (got 2)",
+        ),
+        ({"replan_every": "20min"}, "replan_every: must be a whole number of steps of 60 min, at least one"),
+        ({"replan_every": "1:30"}, "replan_every: must name its unit, as in 90min, 90s or 1.5h"),
+        (
+            {"horizon_hours": "soon"},
+            "horizon_hours: must be a number of hours, or a number with s, min, h, d or w",
         ),
         ({"policy": "awre"}, "policy: must be one of"),
         ({"iteration": 3}, "iteration: unknown keyword; did you mean iterations?"),
@@ -333,6 +339,22 @@ def test_settings_that_cannot_be_are_refused_with_a_sentence(
     with pytest.raises(InputError) as caught:
         roll(load("mixed-day"), **settings_)
     assert sentence in str(caught.value)
+
+
+def test_times_may_be_written_with_a_unit() -> None:
+    both = [
+        roll(load("mixed-day"), days=1, replan_every=every, horizon_hours=horizon)
+        for every, horizon in ((2, 12), ("120min", "0.5d"))
+    ]
+    assert both[0].fingerprint == both[1].fingerprint
+
+
+def test_days_of_ones_own_bring_their_settings() -> None:
+    world = roll(load("mixed-day"), days=1).days
+    with pytest.raises(InputError) as caught:
+        roll(world, days=3, errors=Errors())
+    assert "days: must be left out: the days that are given have their own (got 3)" in str(caught.value)
+    assert "errors: must be left out" in str(caught.value)
 
 
 def test_a_step_that_does_not_divide_the_day_is_refused() -> None:

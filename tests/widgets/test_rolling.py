@@ -65,7 +65,7 @@ def test_what_is_on_screen_at_first_are_the_runs_of_both_policies_at_their_first
 MOVES = [
     ("days", 3, {"days": 3}),
     ("horizon", 12, {"horizon_hours": 12}),
-    ("replan", 4, {"replan_hours": 4}),
+    ("replan", 4, {"replan_every": 4}),
     ("traffic_bias", 35.0, {"traffic_bias": 0.35}),
     ("traffic_noise", 0.8, {"traffic_noise": 0.8}),
     ("duration_bias", 50.0, {"duration_bias": 0.5}),
@@ -338,7 +338,7 @@ def test_what_goes_wrong_by_itself_is_a_sentence_too(explorer, monkeypatch):
         ({"policies": ("fifo", "nobody")}, "nobody"),
         ({"policies": ()}, "at least one policy"),
         ({"errors": {"traffic": 1}}, "errors.traffic"),
-        ({"replan_hours": 48}, "replan_hours"),
+        ({"replan_every": 48}, "replan_every"),
         ({"seed": -1}, "seed"),
     ],
 )

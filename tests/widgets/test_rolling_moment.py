@@ -88,7 +88,7 @@ def test_what_is_planned_is_pale_dashed_and_said_to_be_so(run):
 def test_lines_stand_at_the_moment_and_where_the_next_plan_is_made(run):
     assert moment_data(run, 30, demand_tops([run]))["now"]["now"] == [24.0]
     assert moment_data(run, 30, demand_tops([run]))["now"]["next"] == [25.0]
-    rare = gp.roll("big-day", "fifo", days=1, replan_hours=6)
+    rare = gp.roll("big-day", "fifo", days=1, replan_every=6)
     lines = moment_data(rare, 2, demand_tops([rare]))["now"]
     assert (lines["now"], lines["next"]) == ([24.0], [30.0])
 

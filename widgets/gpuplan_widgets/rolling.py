@@ -42,7 +42,7 @@ class RollingExplorer(W.VBox):
         How many.
     policies
         Policies that are run; the last is shown at first, the others can be chosen.
-    horizon_hours, replan_hours, errors, seed
+    horizon_hours, replan_every, errors, seed
         As in `gpuplan.roll`, to begin with.
     picture
         Whether a re-opened notebook and an exported page show a picture of the chart (one to three seconds of
@@ -77,7 +77,7 @@ class RollingExplorer(W.VBox):
         policies: Sequence[str] = ("fifo", "aware"),
         *,
         horizon_hours: float | None = None,
-        replan_hours: float | None = None,
+        replan_every: float | None = None,
         errors: Errors | Mapping[str, float] | None = None,
         seed: int = 0,
         picture: bool = False,
@@ -90,7 +90,7 @@ class RollingExplorer(W.VBox):
         asked: dict[str, Any] = {
             "days": days,
             "horizon_hours": horizon_hours,
-            "replan_hours": replan_hours,
+            "replan_every": replan_every,
             "errors": asdict(errors) if isinstance(errors, Errors) else errors,
             "seed": seed,
         }

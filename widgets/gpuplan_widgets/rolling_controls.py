@@ -64,7 +64,7 @@ class DaysControls:
         return {
             "days": self.days.value,
             "horizon_hours": self.horizon.value,
-            "replan_hours": self.replan.value,
+            "replan_every": self.replan.value,
             "errors": errors,
             "seed": self.seed.value,
         }
@@ -75,7 +75,7 @@ class DaysControls:
         self.days.value = asked["days"]
         for widget, known, value in (
             (self.horizon, _HORIZONS, asked["horizon_hours"]),
-            (self.replan, _REPLANS, asked["replan_hours"]),
+            (self.replan, _REPLANS, asked["replan_every"]),
         ):
             options = [(f"{hours:g} h", hours) for hours in sorted({*known, value})]
             if list(widget.options) != options:
@@ -215,11 +215,11 @@ def layout_moment(controls: MomentControls) -> Any:
 def own_settings(scenario: AllocationScenario, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords of `roll` with what is left out taken from the scenario."""
     step_hours, horizon = scenario.horizon.step_hours, asked.get("horizon_hours")
-    replan, errors = asked.get("replan_hours"), asked.get("errors") or {}
+    replan, errors = asked.get("replan_every"), asked.get("errors") or {}
     return {
         "days": asked.get("days", 7),
         "horizon_hours": scenario.horizon.steps * step_hours if horizon is None else horizon,
-        "replan_hours": step_hours if replan is None else replan,
+        "replan_every": step_hours if replan is None else replan,
         "errors": dict(errors),
         "seed": asked.get("seed", 0),
     }
