@@ -62,6 +62,17 @@ def test_what_is_on_screen_at_first_are_the_runs_of_both_policies_at_their_first
     assert repr(explorer) == "RollingExplorer('mixed-day', 2 days, fifo | aware)"
 
 
+def test_first_settings_may_be_times_with_a_unit():
+    explorer = RollingExplorer(
+        "big-day", days=1, policies=("aware",), horizon_hours="12 h", replan_every="90 min"
+    )
+    assert explorer.settings["horizon_hours"] == explorer.controls.horizon.value == 12
+    assert explorer.settings["replan_every"] == explorer.controls.replan.value == 1.5
+    explorer.controls.seed.value = 1
+    assert explorer.run.replan_steps == 3
+    assert explorer.message == ""
+
+
 MOVES = [
     ("days", 3, {"days": 3}),
     ("horizon", 12, {"horizon_hours": 12}),

@@ -76,8 +76,8 @@ class RollingExplorer(W.VBox):
         days: int = 7,
         policies: Sequence[str] = ("fifo", "aware"),
         *,
-        horizon_hours: float | None = None,
-        replan_every: float | None = None,
+        horizon_hours: float | str | None = None,
+        replan_every: float | str | None = None,
         errors: Errors | Mapping[str, float] | None = None,
         seed: int = 0,
         picture: bool = False,
@@ -100,7 +100,7 @@ class RollingExplorer(W.VBox):
         self._cause = "days"
         self._with_picture = picture
         self._runs = self._run_with(asked)  # mistakes are told before anything is shown
-        self._given = self._settings = c.own_settings(self._day, asked)
+        self._given = self._settings = c.settings_of(next(iter(self._runs.values())), asked)
         self._worker = Latest(self._run)
         self._build()
         super().__init__(self._parts())

@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets as W
 
-from gpuplan.allocation.model import AllocationScenario
+from gpuplan.allocation.rolling_run import RollingRun
 from gpuplan_widgets import messages
 from gpuplan_widgets.controls import box
 from gpuplan_widgets.rolling_names import PlayNames
@@ -212,14 +212,13 @@ def layout_moment(controls: MomentControls) -> Any:
     return box("gp-controls", [W.HBox(row, layout=W.Layout(**wrap)) for row in rows])
 
 
-def own_settings(scenario: AllocationScenario, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords of `roll` with what is left out taken from the scenario."""
-    step_hours, horizon = scenario.horizon.step_hours, asked.get("horizon_hours")
-    replan, errors = asked.get("replan_every"), asked.get("errors") or {}
+def settings_of(run: RollingRun, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords of `roll` as a run took them: times as hours, whatever they were given as."""
+    step_hours = run.days.span.horizon.step_hours
     return {
-        "days": asked.get("days", 7),
-        "horizon_hours": scenario.horizon.steps * step_hours if horizon is None else horizon,
-        "replan_every": step_hours if replan is None else replan,
-        "errors": dict(errors),
-        "seed": asked.get("seed", 0),
+        "days": asked["days"],
+        "horizon_hours": run.days.horizon * step_hours,
+        "replan_every": run.replan_steps * step_hours,
+        "errors": dict(asked["errors"] or {}),
+        "seed": asked["seed"],
     }
