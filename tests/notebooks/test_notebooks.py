@@ -54,7 +54,13 @@ def texts(notebook: Any) -> list[tuple[str, str]]:
 
 
 def test_the_notebooks_of_the_issue_are_there() -> None:
-    assert {LESSON, "02-how-good-is-good.ipynb", "real-philly-day.ipynb"} <= set(NAMES)
+    assert {
+        LESSON,
+        "02-how-good-is-good.ipynb",
+        "03-when-forecasts-are-wrong.ipynb",
+        "real-philly-day.ipynb",
+        "real-days-as-they-unfold.ipynb",
+    } <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -98,14 +104,16 @@ def test_every_picture_has_a_second_form_with_its_numbers(name: str) -> None:
             )  # JupyterLab's own Vega cannot draw Altair's charts
             if "image/png" in data:
                 drawn += 1
-                # the waterfall states changes with their sign, the curves where each begins and ends
+                # the waterfall states changes with their sign, the curves where each begins and ends, charts of
+                # rolling runs and of forecasts shares and hours
                 said = (
                     r"utilization \d+\.\d %|: \w[\w ]* [+−±][\d,]+\.\d|objective -?[\d,]+\.\d to -?[\d,]+\.\d"
+                    r"|\d+\.\d ?%|in \d+ hours|loss \d+\.\d+ h"
                 )
                 assert re.search(said, data["text/plain"])
-            if "AllocationExplorer" in data.get("text/plain", ""):
+            if "Explorer" in data.get("text/plain", ""):
                 drawn += 1
-                assert re.search(r"utilization.*\d+\.\d", data["text/html"], re.DOTALL)
+                assert re.search(r"(utilization|objective).*\d+\.\d", data["text/html"], re.DOTALL)
     assert drawn >= 3
 
 
@@ -155,6 +163,15 @@ def test_the_lesson_predicts_drags_and_explains() -> None:
     assert any("gp.explore(" in cell.source for cell in code_cells(notebook))
     for policy in ("fifo", "curve-fifo", "peak-priority", "curve-priority", "aware"):
         assert policy in said
+
+
+def test_real_days_say_what_they_do_not_show_and_where_the_gain_turns() -> None:
+    notebook = read("real-days-as-they-unfold.ipynb")
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    for words in ("Open loop", "No priorities", "Two companies", "Ten days", "CC BY 4.0", "Apache-2.0"):
+        assert words in prose
+    said = "\n".join(text for _, text in texts(notebook))
+    assert "It turns negative" in said
 
 
 def test_the_real_day_says_what_it_does_not_show() -> None:
