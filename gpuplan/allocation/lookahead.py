@@ -35,10 +35,12 @@ def coverage_risk(plan: "Plan", margin: float = 0.0) -> "pd.DataFrame":
     Returns
     -------
     DataFrame
-        ``step, hour, demand, held, free, slack, missing, risk``: GPUs that all apps want (with the margin, rounded up
-        for each app), that they hold, that nobody holds; ``slack`` is what is left when every app takes what it lacks
-        from the free ones, ``missing`` what is then missing; ``risk`` is "short" where GPUs are missing, "no slack"
-        where none is left, else "none". That caps may forbid to take free GPUs at once is not counted.
+        ``step, hour, demand, held, free, slack, missing, risk``: GPUs that all apps want (with the margin,
+        rounded up for each app), that they hold, that nobody holds. Every app takes what it lacks from the free
+        ones; ``missing`` is what is then missing, ``slack`` by how much any one app could want more before
+        something is (what is still free, and the least that an app holds idle). ``risk`` is "short" where GPUs
+        are missing, "no slack" where no app could want one more, else "none". That caps may forbid to take free
+        GPUs at once is not counted.
 
     Raises
     ------
@@ -59,8 +61,12 @@ def risk_table(
     wanted = np.ceil(demand * (1 + margin) - 1e-9).astype(np.int64)
     free = (grid == -1).sum(axis=0)
     lacking = np.maximum(0, wanted - held).sum(axis=0)
-    slack = free - lacking
-    missing = np.maximum(0, -slack)
+    missing = np.maximum(0, lacking - free)
+    # what an app holds idle helps that app alone: the slack is that of the one that holds least
+    idle = np.where(wanted > 0, np.maximum(0, held - wanted), np.iinfo(np.int64).max)
+    least = idle.min(axis=0, initial=np.iinfo(np.int64).max)
+    least = np.where(least == np.iinfo(np.int64).max, 0, least)
+    slack = np.where(missing > 0, 0, free - lacking + least)
     step = np.arange(demand.shape[1]) + first_step
     risk = np.where(
         missing > 0, "short", np.where((slack == 0) & (wanted.sum(axis=0) > 0), "no slack", "none")
@@ -72,7 +78,7 @@ def risk_table(
             "demand": wanted.sum(axis=0),
             "held": held.sum(axis=0),
             "free": free,
-            "slack": np.maximum(0, slack),
+            "slack": slack,
             "missing": missing,
             "risk": risk,
         }

@@ -160,7 +160,7 @@ def _steps(scenario: AllocationScenario, name: str, hours: Any) -> int:
 def _replan_steps(world: Days, replan_every: float | str | None) -> int:
     every = 1 if replan_every is None else _steps(world.span, "replan_every", replan_every)
     if every > world.horizon:
-        rule = f"must not be longer than the horizon of {world.horizon} steps"
+        rule = f"must not be longer than the horizon of {world.horizon * world.span.horizon.step_hours:g} h"
         raise InputError(world.span.name, [Mistake("replan_every", rule, replan_every)])
     return every
 

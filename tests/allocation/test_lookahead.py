@@ -38,6 +38,14 @@ def test_slack_is_what_is_left_when_every_app_takes_what_it_lacks() -> None:
     assert table["hour"].tolist() == [0.0, 0.5, 1.0]
 
 
+def test_what_one_app_holds_idle_is_no_slack_of_another() -> None:
+    """Both hold 4, nothing is free: where one wants 2 and the other 4 there is none, where both want 3 there is one."""
+    grid = np.full((8, 2), 5, np.int32)
+    table = risk_table(grid, np.array([[2, 3], [4, 3]]), np.array([[4, 4], [4, 4]]), 1.0)
+    assert table["slack"].tolist() == [0, 1]
+    assert table["risk"].tolist() == ["no slack", "none"]
+
+
 def test_a_margin_is_rounded_up_for_each_app() -> None:
     """Two apps that want and hold 3: with 10 % more each wants 4, and of the one free GPU one is missing."""
     grid = np.full((7, 1), 5, np.int32)

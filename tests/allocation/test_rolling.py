@@ -315,7 +315,7 @@ def test_announced_hours_that_cannot_be_are_refused(hours: Any, sentence: str) -
         ),
         (
             {"horizon_hours": 2, "replan_every": 3},
-            "replan_every: must not be longer than the horizon of 2 steps (got 3)",
+            "replan_every: must not be longer than the horizon of 2 h (got 3)",
         ),
         ({"errors": {"trafic_noise": 1}}, "errors.trafic_noise: unknown error of a forecast"),
         ({"errors": {"traffic_noise": -1}}, "errors.traffic_noise: must be a number from 0 to 3 (got -1)"),
