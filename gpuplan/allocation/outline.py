@@ -137,11 +137,9 @@ class Outline:
         place_all = kernels_for(problem.work, search_kernels).place_all
         best, reached = -(1 << 62), False
         placed = window.jobs.copy()
-        rank = np.bitwise_count(size.astype(np.uint64) - np.uint64(1)).astype(
-            np.int64
-        )  # sizes are powers of two
+        doublings = np.bitwise_count(size - 1).astype(np.int64)  # sizes are powers of two
         for ahead, with_apps, beside, noise in PLACINGS:
-            turn = start - ahead * rank
+            turn = start - ahead * doublings
             sequence = np.lexsort((-jobs[:, kernels.DURATION] * size, -size, turn))
             window.jobs[:, : kernels.FIRST] = jobs[:, : kernels.FIRST]
             place_all(
@@ -165,9 +163,8 @@ class Outline:
                 window.best_hold,
             )
             direct = int(window.state[search_kernels.WORTH])
-            window.improve(
-                0, 0.0, 1.0, tuning, logs, chance
-            )  # as it is laid there, it may be worth more or less
+            # as the kernel lays the apps itself, the plan may be worth more or less
+            window.improve(0, 0.0, 1.0, tuning, logs, chance)
             worth = int(window.state[search_kernels.WORTH])
             if worth > best:
                 best = worth

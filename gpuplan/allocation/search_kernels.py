@@ -1315,7 +1315,7 @@ def exchange(
 
     The one that starts later, or has no place, goes in first, where the other one was or before; then
     the other one: both as early as there is room. Apps are left no less than before. Some twenty trials take
-    as long as a move of `schedule`, whose parameters these are; ``jobs`` and ``state`` are overwritten.
+    as long as a move of `schedule`, whose parameters these are; ``jobs`` (its best) and `BEST` are overwritten.
     """
     T, J = cells.size, jobs.shape[0]
     room, class_room = cells.copy(), class_cells.copy()
@@ -1358,7 +1358,7 @@ def exchange(
             low = min(si, jobs[j, START]) - jobs[i, DURATION] + 1
             now += take_in(i, low, i64(T), jobs, room, classes, class_room, weight_sum, chance)
         if now > had:
-            state[WORTH] += now - had
+            state[BEST] += now - had
             quiet = 0
             continue
         for x in (i, j):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpuplan.allocation import engine, policies, search_kernels
-from gpuplan.allocation.kernels import SIZE, START
+from gpuplan.allocation.kernels import PRIORITY, SIZE, START
 from gpuplan.allocation.model import AllocationScenario, BatchJob, Horizon, Objective, RealtimeApp
 from gpuplan.allocation.outline import Outline
 from gpuplan.allocation.plan import plan
@@ -34,8 +34,19 @@ def test_jobs_that_stand_in_the_wrong_order_change_places() -> None:
     batch = (job("least", 1, 3.0, 1.0), job("middle", 1, 3.0, 4.0), job("most", 1, 3.0, 9.0))
     outline = outline_of(AllocationScenario("day", Cluster(1), Horizon(9), batch=batch))
     outline.best_jobs[:, START] = (0, 3, 6)
+    before = int(outline.state[search_kernels.BEST])
     outline.exchange(1_000, np.array([7], np.uint64))
     assert outline.best_jobs[:, START].tolist() == [6, 3, 0]
+    # what it gained is known: a worse plan found later must not take its place
+    problem = outline.window.problem
+    worth = problem.jobs[:, PRIORITY]
+    sums = problem.weight_sum
+    moved = sum(
+        int(worth[j]) * int((sums[now + 3] - sums[now]) - (sums[old + 3] - sums[old]))
+        for j, (old, now) in enumerate(((0, 6), (3, 3), (6, 0)))
+    )
+    assert moved > 0
+    assert int(outline.state[search_kernels.BEST]) - before == moved
 
 
 def test_a_job_without_a_place_takes_that_of_a_lesser_one() -> None:
