@@ -88,7 +88,7 @@ def compile_kernels() -> None:
     from gpuplan.allocation.plan import warm_up
 
     if not engine.on_disk():
-        print("Compiling (some twenty seconds, the first time only) ...", flush=True)
+        print("Compiling (a minute or two, the first time only) ...", flush=True)
     warm_up()
 
 

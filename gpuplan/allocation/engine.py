@@ -1,6 +1,6 @@
 """The kernels compiled, or as plain Python while another process compiles them for the first time.
 
-Compiling takes some twenty seconds, once per machine and version (numba keeps the result on disk).
+Compiling takes a minute or two of one core, once per machine and version (numba keeps the result on disk).
 Nobody should wait for that with a small scenario in front of them: plain Python plans it in a
 fraction of a second, with the same numbers.
 """

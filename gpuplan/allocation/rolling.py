@@ -35,7 +35,16 @@ from gpuplan.allocation.plan import policy_named, ready
 from gpuplan.allocation.policies import Assignment, Policy
 from gpuplan.allocation.policies.base import Effort
 from gpuplan.allocation.policies.search import iterations_for
-from gpuplan.allocation.problem import UNLIMITED, Int64, Problem, Words, compile_problem, span_words, weights
+from gpuplan.allocation.problem import (
+    UNLIMITED,
+    Int64,
+    Problem,
+    Words,
+    as_int,
+    compile_problem,
+    span_words,
+    weights,
+)
 from gpuplan.allocation.rolling_run import Promise, RollingRun
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.inputs.fields import Hours
@@ -412,17 +421,13 @@ class _Run:
         cap = int(self.whole.apps[r, CAP])
         if self.policy.reservation:
             return wanted
-        before, target = _as_int(self.hold[r, now - 1]), _as_int(wanted)
+        before, target = as_int(self.hold[r, now - 1]), as_int(wanted)
         gained = _lowest(target & ~before, cap)
         lost = before & ~target
         short = int(self.whole.apps[r, MINIMUM]) - (before & target).bit_count() - gained.bit_count()
         keep = max(0, lost.bit_count() - cap, short)
-        held = (before & target) | gained | _lowest(lost & ~_as_int(busy), keep)
+        held = (before & target) | gained | _lowest(lost & ~as_int(busy), keep)
         return np.frombuffer(held.to_bytes(8 * wanted.size, "little"), "<u8").astype(np.uint64)
-
-
-def _as_int(words: Words) -> int:
-    return int.from_bytes(words.astype("<u8").tobytes(), "little")
 
 
 def _lowest(bits: int, n: int) -> int:
@@ -437,5 +442,5 @@ def _lowest(bits: int, n: int) -> int:
 
 
 def _numbers(words: Words) -> tuple[int, ...]:
-    bits = _as_int(words)
+    bits = as_int(words)
     return tuple(gpu for gpu in range(bits.bit_length()) if bits >> gpu & 1)

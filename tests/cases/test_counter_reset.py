@@ -1,6 +1,5 @@
 """Case `prom-counter-reset`: a counter that begins again from zero is traffic, not negative traffic."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,7 @@ import pytest
 from gpuplan.traces.prometheus import read_prometheus
 from gpuplan.traces.series import Metrics, increases
 
-
-@pytest.fixture(scope="module")
-def case(shared: Path) -> Path:
-    return shared / "cases" / "prom-counter-reset"
-
-
-@pytest.fixture(scope="module")
-def expected(case: Path) -> dict[str, Any]:
-    text = (case / "case.md").read_text(encoding="utf-8")
-    found = json.loads(text.split("```json")[1].split("```")[0])
-    assert isinstance(found, dict)
-    return found
+CASE = "prom-counter-reset"
 
 
 @pytest.fixture(scope="module")

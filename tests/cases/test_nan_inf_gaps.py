@@ -1,6 +1,5 @@
 """Case `prom-nan-inf-gaps`: texts, NaN, infinities and missing hours; a gap is unknown and a 0 is a value."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,7 @@ from gpuplan.inputs.errors import InputError
 from gpuplan.traces.prometheus import read_prometheus
 from gpuplan.traces.series import Metrics
 
-
-@pytest.fixture(scope="module")
-def case(shared: Path) -> Path:
-    return shared / "cases" / "prom-nan-inf-gaps"
-
-
-@pytest.fixture(scope="module")
-def expected(case: Path) -> dict[str, Any]:
-    text = (case / "case.md").read_text(encoding="utf-8")
-    found = json.loads(text.split("```json")[1].split("```")[0])
-    assert isinstance(found, dict)
-    return found
+CASE = "prom-nan-inf-gaps"
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Case `infer-peak-vs-hourly`: hour by hour instead of the peak all day, and no replica for rounding noise."""
 
 import csv
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,7 @@ from gpuplan.forecast.traffic import TrafficHistory
 from gpuplan.inputs.errors import InputError
 from gpuplan.traces.hourly import read_hourly
 
-
-@pytest.fixture(scope="module")
-def case(shared: Path) -> Path:
-    return shared / "cases" / "infer-peak-vs-hourly"
-
-
-@pytest.fixture(scope="module")
-def expected(case: Path) -> dict[str, Any]:
-    text = (case / "case.md").read_text(encoding="utf-8")
-    found = json.loads(text.split("```json")[1].split("```")[0])
-    assert isinstance(found, dict)
-    return found
+CASE = "infer-peak-vs-hourly"
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Case `util-window-clip`: a job counts with the part of it that lies in the window, an idle node with its GPUs."""
 
 import csv
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,7 @@ DAY = (datetime(2026, 5, 1), datetime(2026, 5, 2))
 AS_OF = datetime(2026, 5, 2, 3)
 
 
-@pytest.fixture(scope="module")
-def case(shared: Path) -> Path:
-    return shared / "cases" / "util-window-clip"
-
-
-@pytest.fixture(scope="module")
-def expected(case: Path) -> dict[str, Any]:
-    text = (case / "case.md").read_text(encoding="utf-8")
-    found = json.loads(text.split("```json")[1].split("```")[0])
-    assert isinstance(found, dict)
-    return found
+CASE = "util-window-clip"
 
 
 @pytest.fixture(scope="module")
