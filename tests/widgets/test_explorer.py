@@ -7,7 +7,7 @@ import pytest
 
 import gpuplan as gp
 from gpuplan.inputs.errors import InputError
-from gpuplan_widgets import AllocationExplorer
+from gpuplan_widgets import AllocationExplorer, answering
 from gpuplan_widgets import explorer as module
 from gpuplan_widgets.controls import NONE, VARIOUS
 
@@ -17,7 +17,7 @@ OLD = "The picture is old"
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """However busy the machine, nothing is slow enough for the background unless a test says so."""
-    monkeypatch.setattr(module, "SLOW_S", 600.0)
+    monkeypatch.setattr(answering, "SLOW_S", 600.0)
 
 
 @pytest.fixture
@@ -470,7 +470,7 @@ def slow_plan(calls, seconds):
 def test_slow_plans_run_in_the_background_and_the_last_value_wins(explorer, monkeypatch):
     calls = []
     monkeypatch.setattr(module, "plan", slow_plan(calls, 0.1))
-    monkeypatch.setattr(module, "SLOW_S", 0.15)
+    monkeypatch.setattr(answering, "SLOW_S", 0.15)
     explorer.controls.penalty.value = 1.0  # two plans of 0.1 s: from here on it is slow
     began = time.monotonic()
     for step in range(60):

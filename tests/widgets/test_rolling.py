@@ -10,8 +10,7 @@ import pytest
 import gpuplan as gp
 from gpuplan.allocation.charts.rolling_moment import so_far
 from gpuplan.inputs.errors import InputError
-from gpuplan_widgets import RollingExplorer
-from gpuplan_widgets import explorer as other
+from gpuplan_widgets import RollingExplorer, answering
 from gpuplan_widgets import rolling as module
 from gpuplan_widgets import rolling_tables as tables
 
@@ -23,7 +22,7 @@ ERRORS = {"traffic_bias": -0.2, "traffic_noise": 0.3, "duration_noise": 0.4, "un
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """However busy the machine, nothing is slow enough for the background unless a test says so."""
-    monkeypatch.setattr(module, "SLOW_S", 600.0)
+    monkeypatch.setattr(answering, "SLOW_S", 600.0)
 
 
 @pytest.fixture
@@ -413,7 +412,7 @@ def test_two_explorers_move_at_once_and_each_shows_its_own():
 
 
 def test_slow_runs_say_so_and_the_newest_settings_win(explorer, monkeypatch):
-    monkeypatch.setattr(module, "SLOW_S", 0.0)
+    monkeypatch.setattr(answering, "SLOW_S", 0.0)
     begun, free = threading.Event(), threading.Event()
     busy, real = [], module.roll
 
@@ -470,7 +469,7 @@ def test_it_runs_while_no_other_explorer_plans(explorer, monkeypatch):
         return real(*args, **keywords)
 
     monkeypatch.setattr(module, "roll", noted)
-    with other._PLANNING:
+    with answering.PLANNING:
         mover = threading.Thread(target=lambda: setattr(explorer.controls.seed, "value", 1))
         mover.start()
         assert not begun.wait(0.3)
@@ -480,7 +479,7 @@ def test_it_runs_while_no_other_explorer_plans(explorer, monkeypatch):
 
 
 def test_a_run_that_turns_out_slow_says_so_before_it_is_done(explorer, monkeypatch):
-    monkeypatch.setattr(module, "SLOW_S", 0.01)
+    monkeypatch.setattr(answering, "SLOW_S", 0.01)
     real, seen = module.roll, []
 
     def slow(*args, **keywords):

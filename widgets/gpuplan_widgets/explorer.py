@@ -2,8 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +18,19 @@ from gpuplan.loading import load, shipped
 from gpuplan_widgets import controls as c
 from gpuplan_widgets import hand_outs, messages, reproduce
 from gpuplan_widgets.account import Account
+from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.curve_editor import CurveEditor
 from gpuplan_widgets.draft import changes_of, jobs_of, place_of
 from gpuplan_widgets.job_table import JobTable
-from gpuplan_widgets.latest import Latest
 from gpuplan_widgets.picture import SIDES, Picture
 from gpuplan_widgets.studies import Studies
-
-#: Work that takes longer than this (seconds) is handed to a thread, and the page says so.
-SLOW_S = 0.15
 
 #: Said while the kernels are compiled for the first time on a machine, and how often (seconds) that is asked.
 COMPILING = "Compiling (first run only): answers come more slowly until that is done."
 ASK_S = 0.5
 
-# JupyterLab with ipykernel 7 runs callbacks beside the cell that runs: one plan at a time, in all explorers.
-_PLANNING = threading.Lock()
 
-
-class AllocationExplorer(W.VBox):
+class AllocationExplorer(Answering, W.VBox):
     """Two policies side by side on one scenario, with a control for whatever decides.
 
     Parameters
@@ -81,11 +74,7 @@ class AllocationExplorer(W.VBox):
     ) -> None:
         self._given: AllocationScenario = load(scenario)
         self._base = self._given
-        self._state = threading.RLock()
-        self._quiet = False
-        self._slow = False
-        self._asked = self._published = 0
-        self._cause = "preset"
+        self._prepare("preset")
         self._caps: list[int | None] = []
         self._loaded_jobs: list[dict[str, Any]] = []
         self._scenario = self._given
@@ -98,7 +87,6 @@ class AllocationExplorer(W.VBox):
         self._plans = self._plan(self._given, policies)
         self._policies = policies
         self._with_picture = picture
-        self._worker = Latest(self._run)
         self._build()
         super().__init__(self._parts())
         self.add_class("gp-explorer")
@@ -123,16 +111,6 @@ class AllocationExplorer(W.VBox):
     def plans(self) -> dict[str, Plan]:
         """The plans on screen, under ``"left"`` and ``"right"``."""
         return dict(self._plans)
-
-    @property
-    def message(self) -> str:
-        """The sentence that a control shows at present, as text; empty while all is well."""
-        shown = (messages.said(widget) for widget in self.controls.messages.values())
-        return next((text for text in shown if text), "")
-
-    def wait(self, timeout: float = 30.0) -> bool:
-        """Wait until no planning runs in the background; return whether that came about in time."""
-        return self._worker.wait(timeout)
 
     def _until_compiled(self) -> None:
         while not engine.compiled():
@@ -197,72 +175,28 @@ class AllocationExplorer(W.VBox):
 
     # ------------------------------------------------------------------ a control moves
 
-    @contextmanager
-    def _silently(self) -> Iterator[None]:
-        """Set controls without planning again at each of them."""
-        with self._state:
-            before, self._quiet = self._quiet, True
-            try:
-                yield
-            finally:
-                self._quiet = before
+    def _concerns(self, name: str) -> bool:
+        if name != "swap_app":
+            return True
+        with self._silently():  # another app's cap comes into view; nothing changes
+            c.show_cap(self.controls, self._caps)
+        return False
 
-    def _moved(self, name: str) -> None:
-        """Plan again because of a control; nothing that goes wrong may leave this callback."""
-        with self._state:
-            if self._quiet:
-                return
-            if name == "swap_app":  # another app's cap comes into view; nothing changes
-                with self._silently():
-                    c.show_cap(self.controls, self._caps)
-                return
-            self._cause = name
-            self._asked += 1
-            try:
-                if name == "preset":
-                    self._start_from(self._chosen())
-                elif name == "swap":
-                    self._set_cap()
-            except Exception as error:
-                self._published = self._asked
-                self._fail(name, error)
-                return
-            slow = self._slow
-            if slow:
-                self.chart.busy = True
-        if slow:
-            self._worker.ask()
-        else:
-            self._run()
+    def _follow(self, name: str) -> None:
+        if name == "preset":
+            self._start_from(self._chosen())
+        elif name == "swap":
+            self._set_cap()
 
-    def _run(self) -> None:
-        """Plan what the controls say now, and show it unless something newer is on screen already."""
-        with self._state:
-            ticket, cause = self._asked, self._cause
-            policies = (self.controls.left.value, self.controls.right.value)
-        seconds = 0.0
-        outcome: tuple[AllocationScenario, dict[str, Plan]] | Exception
-        try:
-            scenario = self._draft()
-            with _PLANNING:
-                began = time.perf_counter()
-                outcome = scenario, self._plan(scenario, policies)
-                seconds = time.perf_counter() - began
-        except Exception as error:  # nobody sees the traceback of a callback
-            outcome = error
-        with self._state:
-            self._slow = seconds > SLOW_S
-            if ticket < self._published:
-                return
-            self._published = ticket
-            if ticket == self._asked:
-                self.chart.busy = False
-            try:
-                if isinstance(outcome, Exception):
-                    raise outcome
-                self._publish(*outcome)
-            except Exception as error:
-                self._fail(cause, error)
+    def _question(self) -> tuple[str, str]:
+        return self.controls.left.value, self.controls.right.value
+
+    def _find(self, question: tuple[str, str], ticket: int) -> tuple[tuple[Any, ...], float]:
+        scenario = self._draft()
+        with PLANNING:
+            began = time.perf_counter()
+            plans = self._plan(scenario, question)
+            return (scenario, plans), time.perf_counter() - began
 
     def _plan(self, scenario: AllocationScenario, policies: tuple[str, str]) -> dict[str, Plan]:
         # a number of moves, not a time: the same settings give the same picture

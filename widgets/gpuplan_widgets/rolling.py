@@ -2,8 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,9 @@ from gpuplan.allocation.rolling import roll
 from gpuplan.allocation.rolling_run import RollingRun
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.loading import load
-from gpuplan_widgets import messages, rolling_hand_outs
+from gpuplan_widgets import answering, messages, rolling_hand_outs
 from gpuplan_widgets import rolling_controls as c
-from gpuplan_widgets.explorer import _PLANNING, SLOW_S
-from gpuplan_widgets.latest import Latest
+from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.live_chart import ROOM, LiveChart
 from gpuplan_widgets.rolling_account import RollingAccount
 
@@ -31,7 +29,7 @@ from gpuplan_widgets.rolling_account import RollingAccount
 _NARROWEST, _WIDEST, _SPARE = 320, 1500, 20
 
 
-class RollingExplorer(W.VBox):
+class RollingExplorer(Answering, W.VBox):
     """Days as they unfold: what each policy commits step by step, and what its plans say of the hours to come.
 
     Parameters
@@ -94,14 +92,10 @@ class RollingExplorer(W.VBox):
             "errors": asdict(errors) if isinstance(errors, Errors) else errors,
             "seed": seed,
         }
-        self._state = threading.RLock()
-        self._quiet = self._slow = False
-        self._asked = self._published = 0
-        self._cause = "days"
+        self._prepare("days")
         self._with_picture = picture
         self._runs = self._run_with(asked)  # mistakes are told before anything is shown
         self._given = self._settings = c.settings_of(next(iter(self._runs.values())), asked)
-        self._worker = Latest(self._run)
         self._build()
         super().__init__(self._parts())
         self.add_class("gp-explorer")
@@ -131,16 +125,6 @@ class RollingExplorer(W.VBox):
     def settings(self) -> dict[str, Any]:
         """What is on screen as keywords of `gpuplan.roll`."""
         return {**self._settings, "errors": dict(self._settings["errors"])}
-
-    @property
-    def message(self) -> str:
-        """The sentence that a control shows at present, as text; empty while all is well."""
-        shown = (messages.said(widget) for widget in self.controls.messages.values())
-        return next((text for text in shown if text), "")
-
-    def wait(self, timeout: float = 60.0) -> bool:
-        """Wait until nothing runs in the background; return whether that came about in time."""
-        return self._worker.wait(timeout)
 
     def code(self) -> str:
         """Python that makes again what is on screen."""
@@ -235,59 +219,19 @@ class RollingExplorer(W.VBox):
 
     # ------------------------------------------------------------------ other days
 
-    @contextmanager
-    def _silently(self) -> Iterator[None]:
-        """Set controls without an answer to each of them."""
-        with self._state:
-            before, self._quiet = self._quiet, True
-            try:
-                yield
-            finally:
-                self._quiet = before
+    def _question(self) -> dict[str, Any]:
+        asked: dict[str, Any] = self.controls.asked()
+        return asked
 
-    def _moved(self, name: str) -> None:
-        """Run again because of a control."""
-        with self._state:
-            if self._quiet:
-                return
-            self._cause = name
-            self._asked += 1
-            slow = self._slow
-            if slow:
-                self.chart.busy = True
-        if slow:
-            self._worker.ask()
-        else:
-            self._run()
-
-    def _run(self) -> None:
-        """Run what the controls say now, and show it unless something newer is on screen already."""
-        with self._state:
-            ticket, cause = self._asked, self._cause
-            asked = self.controls.asked()
-        busy = threading.Timer(SLOW_S, self._say_busy, (ticket,))
+    def _find(self, question: dict[str, Any], ticket: int) -> tuple[tuple[Any, ...], float]:
+        busy = threading.Timer(answering.SLOW_S, self._say_busy, (ticket,))
         busy.daemon = True
         busy.start()
         began = time.perf_counter()
-        outcome: dict[str, RollingRun] | Exception
         try:
-            outcome = self._run_with(asked)
-        except Exception as error:  # nobody sees the traceback of a callback
-            outcome = error
-        busy.cancel()
-        with self._state:
-            self._slow = time.perf_counter() - began > SLOW_S
-            if ticket < self._published:
-                return
-            self._published = ticket
-            if ticket == self._asked:
-                self.chart.busy = False
-            try:
-                if isinstance(outcome, Exception):
-                    raise outcome
-                self._publish(outcome, asked)
-            except Exception as error:
-                self._fail(cause, error)
+            return (self._run_with(question), question), time.perf_counter() - began
+        finally:
+            busy.cancel()
 
     def _say_busy(self, ticket: int) -> None:
         with self._state:
@@ -295,7 +239,7 @@ class RollingExplorer(W.VBox):
                 self.chart.busy = True
 
     def _run_with(self, asked: Mapping[str, Any]) -> dict[str, RollingRun]:
-        with _PLANNING:
+        with PLANNING:
             runs = {name: roll(self._day, name, **asked) for name in self._policies}
             for run in runs.values():
                 _ = run.figures  # counted here, where the time is taken
