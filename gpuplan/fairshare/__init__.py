@@ -1,0 +1,1 @@
+"""Fair share: GPU-time budgets with time slicing against priorities, monopolies and queues, over weeks."""
