@@ -17,7 +17,7 @@ DEBUG_GPUS = 8
 DEBUG_MINIMUM_S = 900
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Jobs:
     """``J`` jobs as read-only columns, ordered by submission, then id in natural order (9 before 10).
 
@@ -64,6 +64,15 @@ class Jobs:
 
     def __len__(self) -> int:
         return len(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Jobs):
+            return NotImplemented
+        columns = [f.name for f in fields(Jobs)]
+        return self is other or all(np.array_equal(getattr(self, c), getattr(other, c)) for c in columns)
+
+    def __hash__(self) -> int:
+        return hash((self.submit_s.tobytes(), self.gpus.tobytes(), self.run_s.tobytes()))
 
     @property
     def debug(self) -> Bools:

@@ -134,12 +134,12 @@ class FairshareScenario:
     contract: Contract = Contract()
     generate: Generate | None = None
     jobs: "Jobs | None" = field(default=None, repr=False)
-    jobs_file: str | None = None
+    jobs_file: str | None = field(default=None, compare=False)
     behaviour: Behaviour = Behaviour()
     drains: tuple[Drain, ...] = ()
     until_s: int | None = None
     about: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     kind = "fairshare"
 

@@ -30,7 +30,7 @@ from gpuplan.forecast.traffic import (
     zone_of,
 )
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.traces.account import Account
+from gpuplan.inputs.account import Account
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.traces.account import Account
+from gpuplan.inputs.account import Account
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,6 +25,11 @@ def pattern(path: ValuePath) -> str:
     return ".".join("*" if isinstance(part, int) else part for part in path)
 
 
+def keys_of(model: type[BaseModel]) -> list[str]:
+    """The keys of a model as they are written (``from``, which cannot be the name of a field)."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
 def as_found(value: Any) -> Any:
     """A value as it should be shown: an unquoted number of a file as that number."""
     if not isinstance(value, Plain):
@@ -60,7 +65,7 @@ def mistakes_of(
         kind, value = part["type"], as_found(part["input"])
         if kind == "extra_forbidden":
             model = models.get(pattern(path[:-1]))
-            rule, value = unknown_key(path[-1], model.model_fields if model else ()), MISSING
+            rule, value = unknown_key(path[-1], keys_of(model) if model else ()), MISSING
         elif kind == "missing":
             rule, value = _RULES[kind], MISSING
         elif kind == "too_long":

@@ -22,8 +22,8 @@ from gpuplan.inputs.errors import InputError, Mistake, dotted, shorten
 #: Largest file that is read, in bytes: about 20,000 jobs. A parser in Python takes seconds for it.
 LARGEST_FILE = 2_000_000
 
-#: Deepest nesting that is read; scenario files use four levels.
-DEEPEST = 20
+#: Deepest nesting that is read: trees of 50 budgets, each a row in a list. Parser and composer do not recurse.
+DEEPEST = 120
 
 #: Most keys and values, aliases written out: again 20,000 jobs. A "billion laughs" file has more.
 MOST_VALUES = 250_000

@@ -21,7 +21,7 @@ from gpuplan.allocation.model import (
 )
 from gpuplan.cluster import Cluster
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.traces.account import Account
+from gpuplan.inputs.account import Account
 from gpuplan.traces.table import read_table
 
 if TYPE_CHECKING:

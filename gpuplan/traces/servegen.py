@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplan.allocation.model import RealtimeApp
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.traces.account import Account
+from gpuplan.inputs.account import Account
 from gpuplan.traces.table import read_table
 
 if TYPE_CHECKING:

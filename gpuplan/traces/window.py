@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpuplan.forecast.traffic import HOUR_S, MOST_BINS, TrafficHistory, epoch_s
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.traces.account import Account
+from gpuplan.inputs.account import Account
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuplan.traces.account import Account
+from gpuplan.inputs.account import Account
 
 ACCOUNT = Account(
     source="tiny.csv",
