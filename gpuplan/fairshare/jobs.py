@@ -163,7 +163,8 @@ def natural_ranks(names: Strings) -> Int64:
     plain = _as_counters(names)
     if plain is not None:
         return plain
-    order = sorted(range(len(names)), key=lambda k: (natural_key(names[k]), names[k]))
+    texts: list[str] = names.tolist()
+    order = sorted(range(len(texts)), key=lambda k: (natural_key(texts[k]), texts[k]))
     ranks = np.empty(len(names), np.int64)
     ranks[order] = np.arange(len(names))
     return ranks

@@ -29,8 +29,8 @@ from gpuplan.forecast.traffic import (
     wall_clock_s,
     zone_of,
 )
-from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.inputs.account import Account
+from gpuplan.inputs.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     import pandas as pd

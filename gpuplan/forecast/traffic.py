@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.inputs.account import Account
+from gpuplan.inputs.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     import pandas as pd

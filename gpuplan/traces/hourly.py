@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.forecast.traffic import HOUR_S, TrafficHistory, zone_of
-from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.inputs.account import Account
+from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.grid import bin_width, number, off_grid
 from gpuplan.traces.moments import read_moments, repeated_and_skipped
 from gpuplan.traces.table import read_table

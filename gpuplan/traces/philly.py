@@ -20,8 +20,8 @@ from gpuplan.allocation.model import (
     Rules,
 )
 from gpuplan.cluster import Cluster
-from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.inputs.account import Account
+from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.table import read_table
 
 if TYPE_CHECKING:

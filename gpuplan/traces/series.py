@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.forecast.traffic import TrafficHistory
-from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.inputs.account import Account
+from gpuplan.inputs.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     import pandas as pd

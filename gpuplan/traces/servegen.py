@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.allocation.model import RealtimeApp
-from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.inputs.account import Account
+from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.table import read_table
 
 if TYPE_CHECKING:
