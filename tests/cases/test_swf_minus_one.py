@@ -1,0 +1,76 @@
+"""Case `swf-minus-one`: -1 means unknown, and is never multiplied, added or compared."""
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuplan.fairshare.model import NEVER
+from gpuplan.traces.swf import REASONS, SwfLog, read_swf
+
+CASE = "swf-minus-one"
+
+
+@pytest.fixture(scope="module")
+def log(case: Path) -> SwfLog:
+    return read_swf(case / "input.swf")
+
+
+def _numbers(log: SwfLog, words: str) -> list[int]:
+    (reason,) = (text for text in REASONS if words in text)
+    return log.numbers(reason)
+
+
+def test_expected_values(log: SwfLog, expected: dict[str, Any]) -> None:
+    assert len(log) == log.account.read == expected["jobs"]
+    assert log.processor_seconds == expected["processor_seconds"]
+    assert _numbers(log, "never started") == expected["never_started"]
+    assert _numbers(log, "run time unknown") == expected["unknown_run"]
+    assert _numbers(log, "more processors") == expected["too_big_for_machine"]
+    assert log.mean_wait_s == expected["mean_wait_s"]
+    processors = dict(zip(log.number.tolist(), log.processors.tolist(), strict=True))
+    assert {key: processors[int(key)] for key in expected["processors"]} == expected["processors"]
+
+
+def test_the_start_of_job_1_in_utc_and_in_its_zone(log: SwfLog, expected: dict[str, Any]) -> None:
+    started = log.moment(int(log.started_s[0]))
+    assert started is not None
+    assert started.astimezone(UTC) == datetime.fromisoformat(expected["start_of_job_1_utc"])
+    assert started.isoformat() == "2026-03-01T01:00:10+01:00"  # Europe/Paris
+    assert log.started_s.tolist() == [10, -1, 125, 180, 270, 320, 1360]
+
+
+def test_jobs_without_a_limit(log: SwfLog, expected: dict[str, Any]) -> None:
+    jobs = log.jobs()
+    assert [int(name) for name in jobs.name[jobs.limit_s == NEVER]] == expected["no_time_limit"]
+    assert jobs.name.tolist() == ["1", "4", "5", "6"]
+    assert jobs.run_s.tolist() == [3600, 0, 1800, 900]
+    assert int(jobs.gpu_seconds.sum()) == expected["processor_seconds"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("  ", "\t"),
+        lambda text: "\n".join("  " + line for line in text.split("\n")),
+        lambda text: text.replace("\n4 ", "\n; a remark: in the middle\n\n4 "),
+        lambda text: text.replace(" 1 -1 -1 -1\n", "\n"),  # 14 fields: the rest is unknown
+        lambda text: text.replace(" 3600   8", " 3600.4   8.0"),
+        lambda text: text.rstrip("\n"),
+        lambda text: "\n".join(sorted(text.split("\n"), reverse=True)),
+    ],
+)
+def test_the_same_in_other_clothes(
+    case: Path, tmp_path: Path, expected: dict[str, Any], change: Any, log: SwfLog
+) -> None:
+    path = tmp_path / "changed.swf.gz"
+    path.write_bytes(gzip.compress(change((case / "input.swf").read_text()).encode()))
+    found = read_swf(path)
+    assert found.processor_seconds == expected["processor_seconds"]
+    assert found.mean_wait_s == expected["mean_wait_s"]
+    assert found.max_processors == 64
+    assert found.jobs().name.tolist() == log.jobs().name.tolist()
+    assert found.jobs().limit_s.tolist() == log.jobs().limit_s.tolist()
