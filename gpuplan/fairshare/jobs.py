@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -174,7 +173,7 @@ def natural_ranks(names: Strings) -> Int64:
 def _as_counters(names: Strings) -> Int64 | None:
     """The numbers of names that are plain counters (``17``), behind one prefix (``job-17``): a million sort at once."""
     texts: list[str] = names.tolist()
-    prefix = commonprefix([min(texts), max(texts)]).rstrip("0123456789") if texts else ""
+    prefix = _shared_start(min(texts), max(texts)).rstrip("0123456789") if texts else ""
     digits = "".join(texts) if not prefix else "".join([text[len(prefix) :] for text in texts])
     if not (digits.isascii() and digits.isdecimal()):
         return None
@@ -186,6 +185,14 @@ def _as_counters(names: Strings) -> Int64 | None:
     )
     plain = lengths == np.searchsorted(_POWERS, numbers, side="right") + 1  # no zeros in front
     return numbers if plain.all() else None
+
+
+def _shared_start(first: str, last: str) -> str:
+    """What two texts have in common at their start."""
+    same = 0
+    while same < min(len(first), len(last)) and first[same] == last[same]:
+        same += 1
+    return first[:same]
 
 
 #: 10, 100, 1000, ...: a number below the first has one digit.
