@@ -1,0 +1,28 @@
+"""The fair-share policies: one file each, and one line each in `ALL`."""
+
+from gpuplan.fairshare.policies import (
+    easy,
+    fair_tree,
+    fifo,
+    fifo_per_type,
+    fifo_skip,
+    sjf,
+    static_partitions,
+)
+from gpuplan.fairshare.policies.base import Policy
+
+#: All policies, in the order of tables and legends.
+ALL: tuple[Policy, ...] = (
+    fifo.POLICY,
+    fifo_skip.POLICY,
+    fifo_per_type.POLICY,
+    easy.POLICY,
+    sjf.POLICY,
+    static_partitions.POLICY,
+    fair_tree.POLICY,
+)
+
+#: Their names.
+POLICIES: tuple[str, ...] = tuple(policy.name for policy in ALL)
+
+__all__ = ["ALL", "POLICIES", "Policy"]

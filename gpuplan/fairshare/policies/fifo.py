@@ -1,0 +1,14 @@
+"""First come, first served, strictly."""
+
+from gpuplan.fairshare import engine, kernels
+from gpuplan.fairshare.policies.base import Policy
+from gpuplan.fairshare.problem import Problem
+from gpuplan.fairshare.raw import RawRun
+
+
+def run(problem: Problem) -> RawRun:
+    """One strict line."""
+    return engine.queue(problem, kernels.STRICT)
+
+
+POLICY = Policy("fifo", "In order of submission; nobody starts while somebody who came earlier waits.", run)
