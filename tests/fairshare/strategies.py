@@ -1,0 +1,165 @@
+"""Hypothesis strategies for tiny clusters with crowded queues: ties, zero lengths, drains and all."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from gpuplan.fairshare.jobs import Jobs, jobs
+from gpuplan.fairshare.model import (
+    NEVER,
+    Behaviour,
+    BudgetNode,
+    Contract,
+    Drain,
+    FairshareScenario,
+    Pool,
+)
+
+#: Few different instants, so that submissions, ends and minimum run times coincide.
+TIMES = st.one_of(st.sampled_from([0, 0, 1, 2, 3, 5, 10, 20]), st.integers(0, 30))
+LENGTHS = st.one_of(st.sampled_from([0, 1, 2, 5, 10, 20]), st.integers(0, 25))
+WEIGHTS = st.sampled_from([0.0, 1.0, 1.0, 1.0, 2.0, 3.0, 0.5])
+
+FLAT = st.builds(lambda gpus: (Pool(1, gpus),), st.integers(1, 8))
+NODES = st.builds(lambda nodes, gpus: (Pool(nodes, gpus),), st.integers(1, 4), st.integers(1, 4))
+TWO_POOLS = st.builds(
+    lambda a, m, b, n, same: (Pool(a, m, "A100"), Pool(b, n, "A100" if same else "T4")),
+    st.integers(1, 2),
+    st.integers(1, 4),
+    st.integers(1, 2),
+    st.integers(1, 4),
+    st.booleans(),
+)
+POOLS = st.one_of(FLAT, NODES, NODES, TWO_POOLS)
+
+
+def _siblings(names: list[str], below: st.SearchStrategy[tuple[BudgetNode, ...]]) -> st.SearchStrategy[
+    tuple[BudgetNode, ...]
+]:
+    """One to three siblings, in any order of their names; at least one of them weighs something."""
+    node = st.tuples(WEIGHTS, below)
+    return (
+        st.lists(node, min_size=1, max_size=len(names))
+        .filter(lambda rows: any(weight > 0 for weight, _ in rows))
+        .flatmap(
+            lambda rows: st.permutations(
+                [BudgetNode(name, weight, kids) for name, (weight, kids) in zip(names, rows, strict=False)]
+            )
+        )
+        .map(tuple)
+    )
+
+
+_LEAF = st.just(())
+_DEEP = _siblings(["p", "q"], _LEAF)
+_MIDDLE = _siblings(["9", "10"], st.one_of(_LEAF, _LEAF, _DEEP))
+_WIDE = _siblings(["a", "b", "c", "d", "e"], _LEAF)
+
+
+def teams_of(budget: tuple[BudgetNode, ...], above: str = "") -> list[str]:
+    """Paths of the leaves."""
+    return [
+        path
+        for node in budget
+        for path in (teams_of(node.children, f"{above}{node.name}/") or [above + node.name])
+    ]
+
+
+TREES = st.one_of(_WIDE, _siblings(["x2", "x10", "x1"], st.one_of(_LEAF, _MIDDLE))).filter(
+    lambda budget: len(teams_of(budget)) <= 5
+)
+
+
+@st.composite
+def job_tables(draw: st.DrawFn, pools: tuple[Pool, ...], teams: list[str], most: int = 14) -> Jobs:
+    """Up to fourteen jobs, some larger than the cluster."""
+    count = draw(st.integers(1, most))
+    gpus = sum(pool.gpus for pool in pools)
+    types = sorted({pool.gpu for pool in pools})
+    wanted = ["", *types, "|".join(types)] if types != [""] else [""]
+
+    def column(values: st.SearchStrategy[object]) -> list[object]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    run = column(LENGTHS)
+    # Most declare a limit somewhat above the run time; some the run time itself, some none.
+    slack = column(st.sampled_from([0, 0, 1, 3, 10, NEVER]))
+    limits = [min(r + s, NEVER) for r, s in zip(run, slack, strict=True)]  # type: ignore[operator]
+    return jobs(
+        [f"j{k}" for k in range(count)],
+        column(TIMES),  # type: ignore[arg-type]
+        column(st.one_of(st.integers(1, 2), st.integers(1, gpus + 1))),  # type: ignore[arg-type]
+        run,  # type: ignore[arg-type]
+        team=column(st.sampled_from(teams)),  # type: ignore[arg-type]
+        limit_s=limits,  # type: ignore[arg-type]
+        minimum_s=column(st.sampled_from([0, 0, 1, 2, 4, 8, 30])),  # type: ignore[arg-type]
+        resumable=column(st.sampled_from([True, True, False])),  # type: ignore[arg-type]
+        priority=column(st.integers(0, 2)),  # type: ignore[arg-type]
+        gpu=column(st.sampled_from(wanted)),  # type: ignore[arg-type]
+        one_node=column(st.sampled_from([False, False, True])),  # type: ignore[arg-type]
+        opted_out=column(st.sampled_from([False, False, False, True])),  # type: ignore[arg-type]
+    )
+
+
+@st.composite
+def drain_lists(draw: st.DrawFn, pools: tuple[Pool, ...]) -> tuple[Drain, ...]:
+    """At most one drain of a node."""
+    nodes = sum(pool.nodes for pool in pools)
+    which = draw(st.lists(st.integers(0, nodes - 1), unique=True, max_size=2))
+    return tuple(Drain(node, draw(TIMES), draw(st.integers(1, 12))) for node in which)
+
+
+CONTRACTS = st.builds(
+    Contract,
+    max_min_runtime_s=st.sampled_from([0, 1, 3, 6, 20]),
+    checkpoint_every_s=st.sampled_from([1, 2, 3, 7]),
+    restart_cost_s=st.sampled_from([0, 1, 2]),
+    hysteresis=st.sampled_from([None, None, 0.0, 0.125]),
+)
+
+
+@st.composite
+def scenarios(
+    draw: st.DrawFn, pools: st.SearchStrategy[tuple[Pool, ...]] = POOLS, *, drains: bool = True, most: int = 14
+) -> FairshareScenario:
+    """A tiny scenario; every other one stops at a horizon, and one without limits always does."""
+    some_pools, budget = draw(pools), draw(TREES)
+    tiny = FairshareScenario(
+        name="tiny",
+        pools=some_pools,
+        budget=budget,
+        window_s=draw(st.sampled_from([10, 16, 40, 100, 1000])),
+        contract=draw(CONTRACTS),
+        jobs=draw(job_tables(some_pools, teams_of(budget), most)),
+        behaviour=Behaviour(opt_out_limit_gpus=draw(st.integers(0, 4))),
+        drains=draw(drain_lists(some_pools)) if drains else (),
+        until_s=draw(st.one_of(st.none(), st.integers(1, 60))),
+    )
+    return stretched(tiny, draw(st.sampled_from([1, 1, 50])))
+
+
+def stretched(scenario: FairshareScenario, times: int) -> FairshareScenario:
+    """The same with every time so many times as long."""
+    if times == 1:
+        return scenario
+    table, contract = scenario.jobs, scenario.contract
+    assert table is not None
+    return replace(
+        scenario,
+        window_s=scenario.window_s * times,
+        contract=replace(
+            contract,
+            max_min_runtime_s=contract.max_min_runtime_s * times,
+            checkpoint_every_s=contract.checkpoint_every_s * times,
+            restart_cost_s=contract.restart_cost_s * times,
+        ),
+        jobs=table.changed(
+            submit_s=table.submit_s * times,
+            run_s=table.run_s * times,
+            limit_s=np.where(table.limit_s == NEVER, NEVER, np.minimum(table.limit_s, 1 << 40) * times),
+            minimum_s=table.minimum_s * times,
+        ),
+        drains=tuple(Drain(d.node, d.from_s * times, d.repair_s * times) for d in scenario.drains),
+        until_s=None if scenario.until_s is None else scenario.until_s * times,
+    )

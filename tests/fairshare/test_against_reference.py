@@ -1,0 +1,42 @@
+"""Every policy on the engine does what the slow simulator does, on thousands of tiny crowded clusters."""
+
+import os
+from dataclasses import astuple
+
+import pytest
+from fairshare.engine_answers import engine
+from fairshare.reference import Outcome, reference
+from fairshare.strategies import FLAT, POOLS, scenarios
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpuplan.fairshare.model import FairshareScenario
+from gpuplan.fairshare.policies import POLICIES
+
+#: GPUPLAN_EXAMPLES=20 tries twenty times as many scenarios.
+MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
+
+ON_NODES = [name for name in POLICIES if name != "conservative"]
+
+
+def tidy(outcome: Outcome) -> tuple[list[tuple[object, ...]], int, list[tuple[int, int]], set[int]]:
+    """An outcome without the order of decisions at one instant."""
+    stretches = sorted(outcome.stretches, key=lambda s: (s.start, s.job, s.end, s.outcome))
+    return [astuple(s) for s in stretches], outcome.end, outcome.repairs, outcome.set_aside
+
+
+def agree(scenario: FairshareScenario, policy: str) -> None:
+    assert tidy(engine(scenario, policy)) == tidy(reference(scenario, policy))
+
+
+@pytest.mark.parametrize("policy", ON_NODES)
+@given(st.data())
+@settings(deadline=None, max_examples=100 * MORE, suppress_health_check=list(HealthCheck))
+def test_the_engine_agrees_with_the_reference(policy: str, data: st.DataObject) -> None:
+    agree(data.draw(scenarios(POOLS)), policy)
+
+
+@given(scenarios(FLAT, drains=False))
+@settings(deadline=None, max_examples=200 * MORE, suppress_health_check=list(HealthCheck))
+def test_conservative_agrees_in_one_flat_pool(scenario: FairshareScenario) -> None:
+    agree(scenario, "conservative")
