@@ -49,6 +49,9 @@ DEBUG_SIZES = (1, 2, 4, 8)
 DEBUG_SIZE_SHARES = (0.4, 0.2, 0.2, 0.2)
 DEBUG_RUN_S = (600.0, 1.0, 30.0, 7200.0)
 
+#: No job is cut below this, seconds.
+LEAST_RUN_S = 30
+
 #: Share of the jobs (other than debug) that declare no minimum run time; what the rest declares, and how often.
 UNALLOCATED = 0.3
 MINIMA_S = (1800, 3600, 7200, 14400, 28800)
@@ -120,7 +123,7 @@ def sizes_of(entitled_gpus: float, largest: int) -> tuple[Int64, Floats]:
 def generate(spec: Generate, pools: Sequence[Pool], tree: Tree) -> Jobs:
     """Jobs of all teams over the period, as the module states them.
 
-    The work submitted is ``oversubscription`` x GPUs x days, to within a minute of each team's last job. Same
+    The work submitted is ``oversubscription`` x GPUs x days, to within half a minute of each team's last job. Same
     arguments, same jobs; another load or debug share keeps the random numbers of every job.
 
     Parameters
@@ -185,22 +188,23 @@ def _team(
     most = min(RUN_S[3], max(HOUR, spec.days * DAY / 4))
     mean = _mean_work(spec.debug_share, sizes, most)
     drawn = np.empty((0, _NUMBERS))
-    done = total = run = np.zeros(0, np.int64)
+    gpus, run, debug = _sizes_and_runs(drawn, spec.debug_share, sizes, most)
+    total = np.zeros(0, np.int64)
     while work > 0 and not (len(total) and total[-1] >= work):
         left = work - (int(total[-1]) if len(total) else 0)
         drawn = np.concatenate([drawn, rng.random((int(left / mean * 1.1) + 32, _NUMBERS))])
-        gpus, run, _ = _sizes_and_runs(drawn, spec.debug_share, sizes, most)
-        done = gpus * run
-        total = np.cumsum(done)
-    if not len(total):
-        return _rows(np.empty((0, _NUMBERS)), spec.debug_share, sizes, most, when, None)
-    count = int(np.searchsorted(total, work)) + 1
-    last = count - 1
-    left = work - (total[last] - done[last])
-    kept = max(60, round(left / gpus[last]))
-    if left < kept * gpus[last] / 2 and count > 1:  # nearer without it
-        return _rows(drawn[:last], spec.debug_share, sizes, most, when, None)
-    return _rows(drawn[:count], spec.debug_share, sizes, most, when, min(kept, int(run[last])))
+        gpus, run, debug = _sizes_and_runs(drawn, spec.debug_share, sizes, most)
+        total = np.cumsum(gpus * run)
+    count = int(np.searchsorted(total, work)) + 1 if len(total) else 0
+    if count:
+        last = count - 1
+        left = work - (int(total[last - 1]) if last else 0)
+        kept = max(LEAST_RUN_S, round(left / int(gpus[last])))
+        if last and left < kept * int(gpus[last]) / 2:  # nearer without it
+            count = last
+        else:
+            run[last] = min(kept, int(run[last]))
+    return _rows(drawn[:count], gpus[:count], run[:count], debug[:count], when)
 
 
 def _mean_work(debug_share: float, sizes: tuple[Int64, Floats], most: float) -> float:
@@ -232,18 +236,8 @@ def _choice(uniform: Floats, values: Int64, shares: Floats) -> Int64:
     return chosen
 
 
-def _rows(
-    drawn: Floats,
-    debug_share: float,
-    sizes: tuple[Int64, Floats],
-    most: float,
-    when: tuple[Floats, Floats],
-    last_run_s: int | None,
-) -> _Rows:
-    """Jobs of rows of uniform numbers; the last one runs for ``last_run_s`` where that is given."""
-    gpus, run, debug = _sizes_and_runs(drawn, debug_share, sizes, most)
-    if last_run_s is not None:
-        run[-1] = last_run_s
+def _rows(drawn: Floats, gpus: Int64, run: Int64, debug: Bools, when: tuple[Floats, Floats]) -> _Rows:
+    """Jobs of rows of uniform numbers, with the size and run time that were made of them."""
     edges, before = when
     latest = int(np.ceil(edges[-1])) - 1
     submit = np.minimum(np.interp(drawn[:, _TIME], before, edges).astype(np.int64), latest)
