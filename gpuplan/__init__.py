@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from gpuplan.allocation.plan import Comparison, Plan
     from gpuplan.allocation.policies import POLICIES
     from gpuplan.allocation.rolling_run import RollingRun
+    from gpuplan.fairshare.model import FairshareScenario
+    from gpuplan.fairshare.policies import POLICIES as FAIRSHARE_POLICIES
+    from gpuplan.fairshare.run import Run
     from gpuplan.forecast.durations import fit_durations
     from gpuplan.forecast.profile import weekly_profile
     from gpuplan.forecast.quantization import estimate_quantization
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
         roll,
         sensitivity,
         shipped,
+        simulate,
         take_apart,
     )
 
@@ -39,10 +43,13 @@ _HOMES = {
     "Comparison": "gpuplan.allocation.plan",
     "Days": "gpuplan.allocation.days",
     "Errors": "gpuplan.allocation.days",
+    "FAIRSHARE_POLICIES": "gpuplan.fairshare.policies",
+    "FairshareScenario": "gpuplan.fairshare.model",
     "InputError": "gpuplan.inputs.errors",
     "POLICIES": "gpuplan.allocation.policies",
     "Plan": "gpuplan.allocation.plan",
     "RollingRun": "gpuplan.allocation.rolling_run",
+    "Run": "gpuplan.fairshare.run",
     "certify": "gpuplan.loading",
     "compare": "gpuplan.loading",
     "coverage_risk": "gpuplan.allocation.lookahead",
@@ -57,19 +64,26 @@ _HOMES = {
     "roll": "gpuplan.loading",
     "sensitivity": "gpuplan.loading",
     "shipped": "gpuplan.loading",
+    "simulate": "gpuplan.loading",
     "take_apart": "gpuplan.loading",
     "weekly_profile": "gpuplan.forecast.profile",
 }
 
+#: Names that are called otherwise where they live.
+_THERE = {"FAIRSHARE_POLICIES": "POLICIES"}
+
 __all__ = [
+    "FAIRSHARE_POLICIES",
     "POLICIES",
     "AllocationScenario",
     "Comparison",
     "Days",
     "Errors",
+    "FairshareScenario",
     "InputError",
     "Plan",
     "RollingRun",
+    "Run",
     "__version__",
     "certify",
     "compare",
@@ -86,6 +100,7 @@ __all__ = [
     "roll",
     "sensitivity",
     "shipped",
+    "simulate",
     "take_apart",
     "weekly_profile",
 ]
@@ -100,11 +115,23 @@ def explore(scenario: Any = "mixed-day", **options: Any) -> Any:
         Whatever `load` takes.
     **options
         Passed on to the explorer.
-    """
-    from gpuplan.loading import load
-    from gpuplan_widgets import AllocationExplorer
 
-    return AllocationExplorer(load(scenario), **options)
+    Raises
+    ------
+    InputError
+        For a scenario with mistakes, or of a kind that has no explorer.
+    """
+    import gpuplan_widgets
+    from gpuplan.loading import load
+
+    loaded: Any = load(scenario)
+    name = "FairShareExplorer" if loaded.kind == "fairshare" else "AllocationExplorer"
+    if name not in gpuplan_widgets.__all__:
+        from gpuplan.inputs.errors import InputError, Mistake
+
+        rule = "must be a kind that has an explorer in this version; gpuplan.simulate runs this one"
+        raise InputError(loaded.name, [Mistake("kind", rule, loaded.kind)])
+    return getattr(gpuplan_widgets, name)(loaded, **options)
 
 
 def __getattr__(name: str) -> Any:
@@ -113,7 +140,7 @@ def __getattr__(name: str) -> Any:
 
         value: Any = version("gpuplan")
     elif name in _HOMES:
-        value = getattr(importlib.import_module(_HOMES[name]), name)
+        value = getattr(importlib.import_module(_HOMES[name]), _THERE.get(name, name))
     else:
         raise AttributeError(f"module 'gpuplan' has no attribute {name!r}")
     globals()[name] = value

@@ -9,6 +9,7 @@ from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.schema import from_mapping
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 from gpuplan.inputs.folders import data_folder
+from gpuplan.inputs.mistakes import LineOf, as_found
 from gpuplan.inputs.yaml_file import Row, read_yaml
 
 if TYPE_CHECKING:
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
     from gpuplan.allocation.rolling import Days, RollingRun
     from gpuplan.allocation.rolling_studies import EndOfWorld, ErrorMap
     from gpuplan.allocation.sensitivity import Sensitivity
+    from gpuplan.fairshare.model import FairshareScenario
+    from gpuplan.fairshare.run import Run
 
-#: What a scenario may be given as.
-Source = str | Path | Mapping[str, Any] | AllocationScenario
+    #: What a scenario may be given as.
+    Source = str | Path | Mapping[str, Any] | AllocationScenario | FairshareScenario
+
+#: The kinds of scenarios.
+KINDS = ("allocation", "fairshare")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +39,25 @@ class ShippedScenario:
     path: Path
 
 
-def load(source: Source) -> AllocationScenario:
-    """The scenario of a shipped name, a file or a mapping.
+def load(source: "Source") -> "AllocationScenario | FairshareScenario":
+    """The scenario of a shipped name, a file or a mapping, of the kind that it says.
 
     Parameters
     ----------
     source
         ``"training-rush"``, a path of a YAML file, a mapping like that of a file, or a scenario
-        (which is returned as it is). A shipped name goes before a file of the same name.
+        (which is returned as it is). A shipped name goes before a file of the same name. A job table that a
+        scenario names is looked for beside its file; for a mapping, in the working folder.
 
     Raises
     ------
     InputError
         With every mistake, or where there is no such scenario.
     """
-    if isinstance(source, AllocationScenario):
-        return source
+    if isinstance(source, AllocationScenario) or _is_fairshare(source):
+        return source  # type: ignore[return-value]
     if isinstance(source, Mapping):
-        return from_mapping(source)
+        return _of_its_kind(source, "mapping", None, (), None)
     other: object = source
     if not isinstance(other, (str, Path)):
         rule = "must be a shipped name, a path or a mapping"
@@ -58,8 +65,64 @@ def load(source: Source) -> AllocationScenario:
     path = _shipped_path(source) if isinstance(source, str) else None
     if path is None and isinstance(source, str) and _is_word(source):
         raise _unknown_name(source)
-    document = read_yaml(path or source)
-    return from_mapping(document.data, document.source, document.line, document.mistakes)
+    found = path or Path(other)
+    document = read_yaml(path or other)
+    return _of_its_kind(document.data, document.source, document.line, document.mistakes, found.parent)
+
+
+def _is_fairshare(source: object) -> bool:
+    """Whether something is a fair-share scenario; its module is not loaded for the question."""
+    return type(source).__name__ == "FairshareScenario" and getattr(source, "kind", "") == "fairshare"
+
+
+def _of_its_kind(
+    data: Any, source: str, line: LineOf | None, mistakes: tuple[Mistake, ...], folder: Path | None
+) -> "AllocationScenario | FairshareScenario":
+    """The scenario of a mapping, by its `kind`; without one, by the keys that only one kind has."""
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if isinstance(kind, str):
+        if not did_you_mean(kind, KINDS):
+            at = None if line is None else line(("kind",))
+            rule = f"must be one of {', '.join(KINDS)}"
+            raise InputError(source, [*mistakes, Mistake("kind", rule, as_found(kind), at)])
+        fairshare = bool(did_you_mean(kind, ["fairshare"]))
+    else:
+        fairshare = isinstance(data, Mapping) and bool({"budget", "workload"} & set(data))
+    if fairshare:
+        from gpuplan.fairshare import schema
+
+        return schema.from_mapping(data, source, line, mistakes, folder)
+    return from_mapping(data, source, line, mistakes)
+
+
+def load_allocation(source: "Source") -> AllocationScenario:
+    """Like `load`, for what takes allocation scenarios only.
+
+    Raises
+    ------
+    InputError
+        As `load`, and for a scenario of another kind.
+    """
+    scenario = load(source)
+    if isinstance(scenario, AllocationScenario):
+        return scenario
+    rule = "must be allocation here; fairshare scenarios are run by simulate"
+    raise InputError(scenario.name, [Mistake("kind", rule, scenario.kind)])
+
+
+def load_fairshare(source: "Source") -> "FairshareScenario":
+    """Like `load`, for what takes fair-share scenarios only.
+
+    Raises
+    ------
+    InputError
+        As `load`, and for a scenario of another kind.
+    """
+    scenario = load(source)
+    if not isinstance(scenario, AllocationScenario):
+        return scenario
+    rule = "must be fairshare here; allocation scenarios are planned by plan and compare"
+    raise InputError(scenario.name, [Mistake("kind", rule, scenario.kind)])
 
 
 def shipped() -> list[ShippedScenario]:
@@ -73,7 +136,7 @@ def shipped() -> list[ShippedScenario]:
     return found
 
 
-def plan(scenario: Source, policy: str = "aware", **effort: Any) -> "Plan":
+def plan(scenario: "Source", policy: str = "aware", **effort: Any) -> "Plan":
     """Plan a scenario under a policy.
 
     Parameters
@@ -93,10 +156,75 @@ def plan(scenario: Source, policy: str = "aware", **effort: Any) -> "Plan":
     """
     from gpuplan.allocation import plan as plans
 
-    return plans.plan(load(scenario), policy, **effort)
+    return plans.plan(load_allocation(scenario), policy, **effort)
 
 
-def compare(scenario: Source, policies: Sequence[str] = ("fifo", "aware"), **effort: Any) -> "Comparison":
+def simulate(scenario: "Source", policy: str = "fair-share") -> "Run":
+    """Run a fair-share scenario under a policy.
+
+    Parameters
+    ----------
+    scenario
+        Whatever `load` takes.
+    policy
+        One of `gpuplan.FAIRSHARE_POLICIES`.
+
+    Raises
+    ------
+    InputError
+        For an unknown policy, or a scenario with mistakes.
+    """
+    from gpuplan.fairshare import run as runs
+
+    return runs.simulate(load_fairshare(scenario), policy)
+
+
+def load_swf(path: str | Path, gpus: int | None = None) -> "FairshareScenario":
+    """A workload log in the Standard Workload Format as a scenario on one flat pool.
+
+    Equal weights over group, then user; minimum run time min(limit, 1 h); it runs until it is empty.
+
+    Parameters
+    ----------
+    path
+        ``.swf`` or ``.swf.gz``.
+    gpus
+        GPUs of the pool; None: the processors that the log's header tells.
+
+    Raises
+    ------
+    InputError
+        For a log with mistakes, and where nobody says how many GPUs there are.
+    """
+    from gpuplan.fairshare.job_limits import MOST_GPUS
+    from gpuplan.fairshare.model import FairshareScenario, Pool
+    from gpuplan.traces.swf import read_swf
+
+    log = read_swf(path)
+    size = log.max_processors if gpus is None else gpus
+    source = Path(path).name
+    if size is None:
+        rule = "must be told: the header of the log has no MaxProcs"
+        raise InputError(source, [Mistake("gpus", rule)])
+    if not 1 <= size <= MOST_GPUS:
+        raise InputError(source, [Mistake("gpus", f"must be from 1 to {MOST_GPUS:,}", size)])
+    told = log.account
+    left_out = "".join(f"; {count:,} left out: {why}" for why, count in told.excluded)
+    changed = "".join(f"; {count:,} {what}" for what, count in told.changed)
+    notes = (
+        f"{source}: {told.read:,} jobs read, {told.used:,} used{left_out}{changed}.",
+        "Equal weights over group, then user; minimum run time min(limit, 1 h).",
+    )
+    return FairshareScenario(
+        name=source.removesuffix(".gz").removesuffix(".swf"),
+        pools=(Pool(1, size),),
+        budget=log.budget(),
+        jobs=log.jobs(),
+        notes=notes,
+    )
+
+
+def compare(scenario: "Source", policies: Sequence[str] = ("fifo", "aware"), **effort: Any) -> "Comparison":
     """Plan a scenario under several policies; the plans by name and a tidy table (``effort`` as in `plan`).
 
     Raises
@@ -106,11 +234,11 @@ def compare(scenario: Source, policies: Sequence[str] = ("fifo", "aware"), **eff
     """
     from gpuplan.allocation import plan as plans
 
-    return plans.compare(load(scenario), policies, **effort)
+    return plans.compare(load_allocation(scenario), policies, **effort)
 
 
 def certify(
-    scenario: Source, time_limit_s: float = 30.0, report: "Callable[[Progress], None] | None" = None
+    scenario: "Source", time_limit_s: float = 30.0, report: "Callable[[Progress], None] | None" = None
 ) -> "Proof":
     """How good any legal plan of a scenario can be, proven; kept for the process.
 
@@ -128,10 +256,10 @@ def certify(
     """
     from gpuplan.allocation import certify as proofs
 
-    return proofs.certify(load(scenario), time_limit_s, report)
+    return proofs.certify(load_allocation(scenario), time_limit_s, report)
 
 
-def take_apart(scenario: Source, **effort: Any) -> "GainApart":
+def take_apart(scenario: "Source", **effort: Any) -> "GainApart":
     """The gain from ``fifo`` to ``search`` in steps (see `gpuplan.allocation.gain.take_apart`).
 
     Raises
@@ -141,10 +269,10 @@ def take_apart(scenario: Source, **effort: Any) -> "GainApart":
     """
     from gpuplan.allocation import gain
 
-    return gain.take_apart(load(scenario), **effort)
+    return gain.take_apart(load_allocation(scenario), **effort)
 
 
-def sensitivity(scenario: Source, *settings: Any, **more: Any) -> "Sensitivity":
+def sensitivity(scenario: "Source", *settings: Any, **more: Any) -> "Sensitivity":
     """Figures over the penalty and the cluster's size (see `gpuplan.allocation.sensitivity.sensitivity`).
 
     Raises
@@ -154,7 +282,7 @@ def sensitivity(scenario: Source, *settings: Any, **more: Any) -> "Sensitivity":
     """
     from gpuplan.allocation import sensitivity as curves
 
-    return curves.sensitivity(load(scenario), *settings, **more)
+    return curves.sensitivity(load_allocation(scenario), *settings, **more)
 
 
 def roll(scenario: "Source | Days", policy: str = "aware", **settings: Any) -> "RollingRun":
@@ -168,11 +296,11 @@ def roll(scenario: "Source | Days", policy: str = "aware", **settings: Any) -> "
     from gpuplan.allocation import rolling
 
     return rolling.roll(
-        scenario if isinstance(scenario, rolling.Days) else load(scenario), policy, **settings
+        scenario if isinstance(scenario, rolling.Days) else load_allocation(scenario), policy, **settings
     )
 
 
-def end_of_world(scenario: Source, *policies: Any, **settings: Any) -> "EndOfWorld":
+def end_of_world(scenario: "Source", *policies: Any, **settings: Any) -> "EndOfWorld":
     """The same days with plans that see more or less far (`gpuplan.allocation.rolling_studies.end_of_world`).
 
     Raises
@@ -182,10 +310,10 @@ def end_of_world(scenario: Source, *policies: Any, **settings: Any) -> "EndOfWor
     """
     from gpuplan.allocation import rolling_studies
 
-    return rolling_studies.end_of_world(load(scenario), *policies, **settings)
+    return rolling_studies.end_of_world(load_allocation(scenario), *policies, **settings)
 
 
-def error_map(scenario: Source, policy: str = "aware", **settings: Any) -> "ErrorMap":
+def error_map(scenario: "Source", policy: str = "aware", **settings: Any) -> "ErrorMap":
     """The gain over FIFO against errors of forecasts (`gpuplan.allocation.rolling_studies.error_map`).
 
     Raises
@@ -195,7 +323,7 @@ def error_map(scenario: Source, policy: str = "aware", **settings: Any) -> "Erro
     """
     from gpuplan.allocation import rolling_studies
 
-    return rolling_studies.error_map(load(scenario), policy, **settings)
+    return rolling_studies.error_map(load_allocation(scenario), policy, **settings)
 
 
 def _shipped_files() -> dict[str, Path]:

@@ -65,9 +65,9 @@ def _job(i: int, draw: random.Random, mean_gpu_hours: float, gpus: int) -> Batch
 
 
 def _shipped() -> AllocationScenario:
-    from gpuplan.loading import load
+    from gpuplan.loading import load_allocation
 
-    return load("training-rush")
+    return load_allocation("training-rush")
 
 
 def _pair(

@@ -78,6 +78,6 @@ def _proven(name: str) -> "Plan":
 
 
 def _scenario(name: str) -> "AllocationScenario":
-    from gpuplan.loading import load
+    from gpuplan.loading import load_allocation
 
-    return made_up(64, 48, 60) if name == LARGE[0] else load(name)
+    return made_up(64, 48, 60) if name == LARGE[0] else load_allocation(name)

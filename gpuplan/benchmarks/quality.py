@@ -106,9 +106,9 @@ def _row(
     published: Published, iterations: int, seed: int, time_limit_s: float | None
 ) -> dict[str, str | int | float | bool | None]:
     from gpuplan.allocation.plan import compare
-    from gpuplan.loading import load
+    from gpuplan.loading import load_allocation
 
-    scenario = load(published.scenario)
+    scenario = load_allocation(published.scenario)
     plans = compare(scenario, ("fifo", "aware", "search"), iterations=iterations, seed=seed).plans
     fifo, aware, search = (plan.figures for plan in plans.values())
     base = _objective(fifo)
@@ -232,10 +232,10 @@ def _objectives(name: str, budget_ms: float, seeds: int) -> tuple[float, ...]:
 def _ready(name: str) -> tuple[AllocationScenario, Yardstick]:
     """A scenario with its yardstick, every kernel compiled."""
     from gpuplan.allocation.plan import warm_up
-    from gpuplan.loading import load
+    from gpuplan.loading import load_allocation
 
     warm_up()
-    scenario = load(name)
+    scenario = load_allocation(name)
     return scenario, yardstick(scenario)
 
 

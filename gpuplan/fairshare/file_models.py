@@ -29,6 +29,9 @@ DEEPEST_TREE = 50
 
 MOST_ROWS = 100_000
 
+#: Pools are bits of a 64-bit whole number in the simulator.
+MOST_POOLS = 60
+
 #: Longest window and longest generated workload: ten years.
 LONGEST_S = 3_660 * DAY
 
@@ -277,7 +280,7 @@ class ScenarioFile(Strict):
     pools: Annotated[
         tuple[Annotated[PoolFile, BeforeValidator(as_mapping)], ...],
         BeforeValidator(as_list_or_empty),
-        Field(max_length=1_000),
+        Field(max_length=MOST_POOLS),
     ] = Field(default=(), description="Pools of GPU types; null where there is one cluster.")
     window: Annotated[int, Span(1, LONGEST_S)] = Field(
         default=7 * DAY, description="Window over which budgets are kept, with a unit (7d)."
@@ -302,7 +305,8 @@ class ScenarioFile(Strict):
         Field(max_length=MOST_ROWS),
     ] = Field(default=(), description="Nodes that are drained and repaired.")
     until: Annotated[int | None, Span(1, LONGEST_S, optional=True)] = Field(
-        default=None, description="The run stops there, with a unit; null: when nothing is left to do."
+        default=None,
+        description="The run stops there, with a unit; null: after the days of a generated workload, or when nothing is left to do.",
     )
 
 

@@ -40,8 +40,16 @@ def to_mapping(scenario: FairshareScenario, with_jobs: bool = True) -> dict[str,
             {"node": drain.node, "from": span_text(drain.from_s), "repair": span_text(drain.repair_s)}
             for drain in scenario.drains
         ],
-        "until": None if scenario.until_s is None else span_text(scenario.until_s),
+        "until": _until(scenario),
     }
+
+
+def _until(scenario: FairshareScenario) -> str | None:
+    """When the run stops; a generated one stops at its last day, which need not be said."""
+    asked = scenario.generate if scenario.jobs is None else None
+    if scenario.until_s is None or (asked is not None and scenario.until_s == round(asked.days * DAY)):
+        return None
+    return span_text(scenario.until_s)
 
 
 def _pool(pool: Pool) -> dict[str, Any]:

@@ -72,7 +72,8 @@ class Columns:
 
     def flags(self, name: str, default: bool) -> Bools:
         """Yes or no, bool[J]."""
-        return self.mapped(name, lambda text: _flag(text) if text else default, default, np.bool_)
+        found: Bools = self.mapped(name, lambda text: _flag(text) if text else default, default, np.bool_)
+        return found
 
     def mapped(self, name: str, read: Callable[[str], Any], default: Any, dtype: Any) -> Any:
         """What `read` makes of the text of each cell; it raises ``ValueError`` with the rule of a wrong one."""

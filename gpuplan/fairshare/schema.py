@@ -15,7 +15,7 @@ from gpuplan.fairshare.file_budget import Conflict, budget_conflicts, cut_off, w
 from gpuplan.fairshare.file_jobs import jobs_of_rows
 from gpuplan.fairshare.file_models import MODELS, BudgetFile, ScenarioFile
 from gpuplan.fairshare.jobs import Jobs
-from gpuplan.fairshare.model import Behaviour, BudgetNode, FairshareScenario
+from gpuplan.fairshare.model import DAY, Behaviour, BudgetNode, FairshareScenario
 from gpuplan.fairshare.team_names import TeamNames
 from gpuplan.fairshare.tree import tree_of
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, dotted, shorten
@@ -177,6 +177,7 @@ def _built(
     file: ScenarioFile, jobs: Jobs | None, notes: tuple[str, ...], held: Held | None
 ) -> FairshareScenario:
     workload, behaviour = file.workload, file.behaviour
+    generate = workload.generate.build() if workload.generate and jobs is None else None
     pools = [pool.build(pool.gpu) for pool in file.pools] or ([file.cluster.build()] if file.cluster else [])
     return FairshareScenario(
         name=file.name,
@@ -184,12 +185,12 @@ def _built(
         budget=_budget(file.budget),
         window_s=file.window,
         contract=file.contract.build(),
-        generate=workload.generate.build() if workload.generate and jobs is None else None,
+        generate=generate,
         jobs=jobs,
         jobs_file=held.file if held else workload.file,
         behaviour=Behaviour(**{f.name: getattr(behaviour, f.name) for f in fields(Behaviour)}),
         drains=tuple(drain.build() for drain in file.drains),
-        until_s=file.until,
+        until_s=round(generate.days * DAY) if generate and file.until is None else file.until,
         about=file.about,
         notes=notes,
     )

@@ -14,7 +14,7 @@ from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.plan import Plan, plan, policy_named, repeatable
 from gpuplan.allocation.policies import Proof
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.loading import load, shipped
+from gpuplan.loading import load_allocation, shipped
 from gpuplan_widgets import controls as c
 from gpuplan_widgets import hand_outs, messages, reproduce
 from gpuplan_widgets.account import Account
@@ -72,7 +72,7 @@ class AllocationExplorer(Answering, W.VBox):
         *,
         picture: bool = False,
     ) -> None:
-        self._given: AllocationScenario = load(scenario)
+        self._given: AllocationScenario = load_allocation(scenario)
         self._base = self._given
         self._prepare("preset")
         self._caps: list[int | None] = []
@@ -302,12 +302,12 @@ class AllocationExplorer(Answering, W.VBox):
         """Name of the shipped scenario that the given one is, if any."""
         name = self._given.name
         known = [value for _, value in self.controls.preset.options]
-        same = name in known and load(name).fingerprint == self._given.fingerprint
+        same = name in known and load_allocation(name).fingerprint == self._given.fingerprint
         return name if same else ""
 
     def _chosen(self) -> AllocationScenario:
         name = self.controls.preset.value
-        return load(name) if name else self._given
+        return load_allocation(name) if name else self._given
 
     def _start_from(self, scenario: AllocationScenario) -> None:
         self._base = scenario

@@ -55,9 +55,9 @@ def _effort(scenario: AllocationScenario, policies: Sequence[str]) -> str:
 
 
 def _from_shipped(scenario: AllocationScenario, shipped: str, changes: dict[str, Any]) -> str | None:
-    from gpuplan.loading import load
+    from gpuplan.loading import load_allocation
 
-    again = load(shipped)
+    again = load_allocation(shipped)
     try:
         again = again.replace(changes) if changes else again
     except InputError:  # the controls stand on something that cannot be planned; the screen does not

@@ -18,7 +18,7 @@ from gpuplan.allocation.plan import policy_named
 from gpuplan.allocation.rolling import roll
 from gpuplan.allocation.rolling_run import RollingRun
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.loading import load
+from gpuplan.loading import load_allocation
 from gpuplan_widgets import answering, messages, rolling_hand_outs
 from gpuplan_widgets import rolling_controls as c
 from gpuplan_widgets.answering import PLANNING, Answering
@@ -80,7 +80,7 @@ class RollingExplorer(Answering, W.VBox):
         seed: int = 0,
         picture: bool = False,
     ) -> None:
-        self._day: AllocationScenario = load(scenario)
+        self._day: AllocationScenario = load_allocation(scenario)
         self._policies = _known(policies)
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             rule = "must be a whole number of at least 0"

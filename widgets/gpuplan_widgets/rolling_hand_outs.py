@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.rolling_run import ROLLING_UNITS, RollingRun
-from gpuplan.loading import load, shipped
+from gpuplan.loading import load_allocation, shipped
 from gpuplan.text import to_csv
 from gpuplan_widgets.action_bar import Action, ActionBar, Copied, Said, Saved
 
@@ -19,7 +19,7 @@ def python(day: AllocationScenario, policies: Sequence[str], settings: Mapping[s
     The shipped scenario is named only where it is this very one; otherwise all of it stands in the text.
     """
     names = [one.name for one in shipped() if one.kind == "allocation"]
-    same = day.name in names and load(day.name).fingerprint == day.fingerprint
+    same = day.name in names and load_allocation(day.name).fingerprint == day.fingerprint
     source = repr(day.name) if same else repr(day.to_dict())
     keywords = "".join(f", {name}={value!r}" for name, value in settings.items())
     return (
