@@ -114,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     lab.add_argument("--port", type=_port, help="listen on this port, and on no other")
     command("scenarios", _scenarios, "list the shipped scenarios with a line each")
     _add_compare(command("compare", _compare, "plan a scenario under several policies, side by side"))
+    _add_simulate(command("simulate", _simulate, "run weeks of a shared cluster under several policies"))
     schema = command("schema", _schema, "print the JSON Schema of a scenario file, for editors")
     schema.add_argument("kind", choices=("allocation", "fairshare", "packing"))
     bench = command("bench", _bench, "print the benchmark table", "Every answer is asserted.")
@@ -150,6 +151,28 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--time-limit", type=_amount, metavar="S", help="seconds of exact and of --certify (default: 30)"
+    )
+
+
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a shipped name, a scenario file, or a workload log (.swf, .swf.gz) under equal weights",
+    )
+    parser.add_argument(
+        "--policies", default="easy,fair-share", metavar="A,B", help="default: easy,fair-share"
+    )
+    parser.add_argument(
+        "--gpus", type=_count, metavar="N", help="GPUs for a workload log (default: those of its header)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument(
+        "--jobs",
+        type=Path,
+        metavar="DIR",
+        help="write DIR/<policy>.csv, a row per stretch of running (replaces older ones); a name that "
+        "a spreadsheet would take for a formula gets a leading apostrophe",
     )
 
 
@@ -199,9 +222,9 @@ def _compare(options: argparse.Namespace) -> int:
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     effort = _effort(options, policies)
     from gpuplan.allocation.plan import compare
-    from gpuplan.loading import load
+    from gpuplan.loading import load_allocation
 
-    scenario = load(options.scenario)
+    scenario = load_allocation(options.scenario)
     bar = _ProgressBar(effort.get("time_limit_s", 30.0))
     comparison = compare(scenario, policies, **effort, report=bar)
     if options.certify:
@@ -310,12 +333,19 @@ def _as_text(comparison: Comparison) -> str:
     return f"{printable(comparison.scenario.name)}\n\n{table}{aside}{proven}"
 
 
-def _schema(options: argparse.Namespace) -> int:
-    if options.kind != "allocation":
-        raise Refusal(f"this version has no {options.kind} scenarios yet, only allocation")
-    from gpuplan.allocation.schema import json_schema
+def _simulate(options: argparse.Namespace) -> int:
+    from gpuplan.cli_simulate import simulate
 
-    print(json.dumps(json_schema(), indent=2, allow_nan=False))
+    return simulate(options)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    if options.kind not in ("allocation", "fairshare"):
+        raise Refusal(f"this version has no {options.kind} scenarios yet, only allocation and fairshare")
+    from importlib import import_module
+
+    schema = import_module(f"gpuplan.{options.kind}.schema").json_schema()
+    print(json.dumps(schema, indent=2, allow_nan=False))
     return 0
 
 

@@ -306,7 +306,8 @@ class ScenarioFile(Strict):
     ] = Field(default=(), description="Nodes that are drained and repaired.")
     until: Annotated[int | None, Span(1, LONGEST_S, optional=True)] = Field(
         default=None,
-        description="The run stops there, with a unit; null: after the days of a generated workload, or when nothing is left to do.",
+        description="The run stops there, with a unit; null: after the days of a generated workload, "
+        "otherwise when nothing is left to do.",
     )
 
 
