@@ -1,0 +1,128 @@
+"""What teams had, were owed and are entitled to, over time: exact sums of hours per bin."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuplan.fairshare.charts.clock import Clock
+from gpuplan.fairshare.charts.colours import Palette
+from gpuplan.fairshare.model import HOUR, Floats, Int64
+from gpuplan.fairshare.ratios import ratios_over
+from gpuplan.gantt import Columns
+
+if TYPE_CHECKING:
+    from gpuplan.fairshare.run import Run
+
+#: Hours of a bin, as people divide days and weeks.
+_HOURS = (1, 2, 3, 4, 6, 8, 12, 24, 48, 96, 168)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """GPU-seconds per group of teams and bin of time.
+
+    Attributes
+    ----------
+    edges : int64[B + 1]
+        Seconds; the last bin may be shorter.
+    allocated, unallocated : int64[G, B]
+        Work that ran, with and without a declared minimum run time.
+    owed : float64[G, B]
+        Sum over teams and hours of the lower of the entitlement and what ran or waited.
+    entitled : float64[G]
+        GPUs.
+    """
+
+    edges: Int64
+    allocated: Int64
+    unallocated: Int64
+    owed: Floats
+    entitled: Floats
+
+    @property
+    def length_s(self) -> Int64:
+        """Seconds of each bin."""
+        found: Int64 = np.diff(self.edges)
+        return found
+
+
+def account(run: "Run", palette: Palette, most: int) -> Account:
+    """The account of a run in at most `most` bins of whole hours."""
+    hours, problem = run.hours, run.problem
+    tree = problem.tree
+    entitled = problem.gpus * tree.share[tree.leaves]
+    groups = len(palette)
+    by_group = np.zeros((groups, len(entitled)))
+    by_group[palette.group, np.arange(len(entitled))] = 1
+    n = len(hours.length_s)
+    if n == 0:
+        nothing = np.zeros((groups, 1), np.int64)
+        return Account(np.array([0, HOUR]), nothing, nothing, nothing * 0.0, by_group @ entitled)
+    each = next((length for length in _HOURS if n <= length * most), -(-n // most))
+    first = np.arange(0, n, each)
+    owed = np.minimum(entitled[:, None] * hours.length_s, hours.wanted)
+
+    def binned(amounts: Int64) -> Int64:
+        return np.add.reduceat(_grouped(amounts, palette), first, axis=1)
+
+    edges = np.append(hours.start_s[first], run.raw.end_s)
+    return Account(
+        edges,
+        binned(hours.allocated),
+        binned(hours.unallocated),
+        by_group @ np.add.reduceat(owed, first, axis=1),
+        by_group @ entitled,
+    )
+
+
+def _grouped(amounts: Int64, palette: Palette) -> Int64:
+    """Rows of teams added up by group."""
+    if len(palette) == len(amounts):
+        return amounts
+    found = np.zeros((len(palette), amounts.shape[1]), np.int64)
+    np.add.at(found, palette.group, amounts)
+    return found
+
+
+def account_columns(found: Account, clock: Clock, digits: int = 2) -> Columns:
+    """Wide columns, a row per bin and one more that ends the steps: GPUs on average.
+
+    ``x, x2``; per group ``a`` (allocated), ``b`` (allocated and unallocated), ``o`` (owed), each with its number.
+    """
+    columns: Columns = {"x": clock.of(found.edges), "x2": clock.of(np.append(found.edges[1:], found.edges[-1]))}
+    both = found.allocated + found.unallocated
+    for letter, amounts in (("a", found.allocated), ("b", both), ("o", found.owed)):
+        mean = np.round(amounts / found.length_s, digits)
+        closed = np.concatenate((mean, mean[:, -1:]), axis=1)
+        for g, row in enumerate(closed.tolist()):
+            columns[f"{letter}{g}"] = row
+    return columns
+
+
+def stack_columns(found: Account, clock: Clock, digits: int = 1) -> Columns:
+    """Wide columns of stacked occupancy: ``c`` and a number is the top of a group's allocated work.
+
+    Allocated work of all groups stands below, unallocated work (``u`` and a number) above it.
+    """
+    columns: Columns = {"x": clock.of(found.edges), "x2": clock.of(np.append(found.edges[1:], found.edges[-1]))}
+    tops = np.cumsum(np.concatenate((found.allocated, found.unallocated)), axis=0) / found.length_s
+    closed = np.round(np.concatenate((tops, tops[:, -1:]), axis=1), digits)
+    groups = len(found.allocated)
+    for g, row in enumerate(closed.tolist()):
+        columns[f"c{g}" if g < groups else f"u{g - groups}"] = row
+    return columns
+
+
+def ratio_columns(run: "Run", palette: Palette, edges: Int64, clock: Clock) -> Columns:
+    """Wide columns of the number that sorts the queue, at the edges of bins: ``r`` and the number of a group.
+
+    A group of several teams has none, nor has a team whose share is 0 (missing).
+    """
+    tree = run.problem.tree
+    found = ratios_over(run, edges)[tree.leaves]
+    columns: Columns = {"x": clock.of(edges)}
+    for g, members in enumerate(palette.members):
+        row = found[int(np.flatnonzero(palette.group == g)[0])] if members == 1 else np.full(len(edges), np.inf)
+        columns[f"r{g}"] = [value if value < np.inf else None for value in np.round(row, 3).tolist()]
+    return columns

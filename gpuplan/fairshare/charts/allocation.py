@@ -1,0 +1,172 @@
+"""Allocation against what is owed, over time, with the number that sorts the queue: what settles arguments."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuplan import theme
+from gpuplan.fairshare.charts import heads
+from gpuplan.fairshare.charts.account import account, account_columns, ratio_columns
+from gpuplan.fairshare.charts.clock import Clock, clock_of, words
+from gpuplan.fairshare.charts.colours import Palette, palette_of
+from gpuplan.gantt import Columns, Spec, field, mark
+
+if TYPE_CHECKING:
+    from gpuplan.fairshare.run import Run
+    from gpuplan.gantt.offline import OfflineChart
+
+#: Bins of time in a chart that stands alone.
+BINS = 240
+
+INK = "dark ? '#F2F2F2' : '#1A1A1A'"
+
+#: Pixels beside the drawing area, and of the panel of ratios.
+BESIDE, RATIO_HEIGHT = 70, 170
+
+#: What a panel of a team shows.
+PANEL_WORDS = "filled: allocated; pale: unallocated; line: owed; dashed: entitlement"
+
+
+def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light") -> "OfflineChart":
+    """Allocated GPUs of each team against owed and entitlement, and beneath the number that sorts the queue.
+
+    Parameters
+    ----------
+    run
+        What is drawn; a row per team (the busiest ones, and the others together, beyond 20).
+    width
+        Pixels of the whole.
+    mode
+        Colours for a ``"light"`` or a ``"dark"`` page.
+    """
+    from gpuplan.gantt.offline import offline_chart
+
+    palette, clock = palette_of(run.problem), clock_of(run)
+    found = account(run, palette, BINS)
+    inner = max(160, width - BESIDE)
+    sets = {
+        "run_account": account_columns(found, clock),
+        "run_teams": team_columns(run, palette),
+        "run_ratios": ratio_columns(run, palette, found.edges, clock),
+    }
+    bins = words(int(found.edges[1] - found.edges[0]))
+    panels = team_panels(palette, clock, "run", inner)
+    subtitles = [
+        heads.cluster_words(run.problem),
+        heads.workload_words(run.problem),
+        f"GPUs on average over {bins}. {PANEL_WORDS[0].upper()}{PANEL_WORDS[1:]}. Owed in an hour: the lower of the "
+        "entitlement and what runs or waits with a minimum run time.",
+        heads.empty_words(run) or heads.aside_words(run),
+    ]
+    spec: Spec = {
+        "vconcat": [*panels, ratio_panel(palette, clock, "run", inner, ratio_words(run))],
+        "spacing": 5,
+        "title": heads.head(f"{run.policy}: what each team had, and what it was owed", subtitles, width),
+        "params": theme.fill_params(),
+    }
+    return offline_chart(spec, sets, mode, describe_allocation(run))
+
+
+def ratio_words(run: "Run") -> str:
+    """What the panel of ratios shows under the policy of a run."""
+    sorts = "the number that sorts the queue" if run.policy == "fair-share" else "by which fair-share would sort"
+    return f"Used of its share of the last {words(run.scenario.window_s)}, protected time ahead included: {sorts}"
+
+
+def team_columns(run: "Run", palette: Palette) -> Columns:
+    """A row per group: its number, entitlement in GPUs, and what its panel says above it."""
+    tree, owed = run.problem.tree, run.owed
+    entitled = run.problem.gpus * tree.share[tree.leaves]
+    says, gpus = [], []
+    for g, label in enumerate(palette.labels):
+        teams = np.flatnonzero(palette.group == g).tolist()
+        mine = float(sum(entitled[team] for team in teams))
+        due, got = sum(owed.owed[team] for team in teams), sum(owed.delivered[team] for team in teams)
+        share = f"delivered / owed {heads.amount(float(got / due))}" if due else "nothing owed"
+        says.append(f"{label}: entitled to {mine:.4g} GPUs, {share}")
+        gpus.append(round(mine, 3))
+    return {"t": list(range(len(palette))), "entitled": gpus, "says": says}
+
+
+def panel_height(teams: int) -> int:
+    """Pixels of the panel of a team."""
+    return 74 if teams <= 5 else 48 if teams <= 10 else 34
+
+
+def team_panels(palette: Palette, clock: Clock, side: str, width: int, height: int = 0) -> list[Spec]:
+    """A panel per group of teams over the data sets ``<side>_account`` and ``<side>_teams``."""
+    tall = height or panel_height(len(palette))
+    return [_team_panel(g, palette, clock, side, width, tall) for g in range(len(palette))]
+
+
+def _team_panel(g: int, palette: Palette, clock: Clock, side: str, width: int, height: int) -> Spec:
+    data, teams = f"{side}_account", f"{side}_teams"
+    x = field("x", scale={"nice": False, "zero": False}, axis=clock.axis(title=False, labels=False))
+    mine = [{"filter": f"datum.t == {g}"}]
+    tall = {"title": "GPUs", "tickCount": 2, "minExtent": 38, "maxExtent": 38, "grid": False, "format": ",~r"}
+    tall |= {"titleFontSize": 10} if height > 40 else {"title": None}
+
+    def y(name: str) -> Spec:
+        return field(name, scale={"zero": True, "nice": False}, axis=tall)
+
+    area = {"type": "area", "interpolate": "step-after", "clip": True, "fill": palette.colours[g]}
+    line = {"type": "line", "interpolate": "step-after", "clip": True}
+    rule = {"type": "rule", "stroke": {"expr": INK}, "strokeDash": [5, 3], "strokeWidth": 1}
+    says = (
+        f"{{'allocated (GPUs)': datum.a{g}, 'unallocated (GPUs)': format(datum.b{g} - datum.a{g}, ',.2f'), "
+        f"'owed (GPUs)': datum.o{g}, 'from': format(datum.x, '.2f') + ' {clock.unit}'}}"
+    )
+    pane = {"type": "rect", "fill": "transparent", "clip": True, "tooltip": {"expr": says}}
+    title = {"type": "text", "style": "gp-note", "align": "left", "baseline": "bottom", "clip": False}
+    title |= {"limit": width, "x": 0, "y": -3}
+    return {
+        "width": width,
+        "height": height,
+        "layer": [
+            mark(data, area | {"fillOpacity": 1}, {"x": x, "y": y(f"a{g}"), "y2": {"datum": 0}}),
+            mark(data, area | {"fillOpacity": 0.35}, {"x": x, "y": y(f"b{g}"), "y2": {"field": f"a{g}"}}),
+            mark(teams, rule, {"y": y("entitled")}, transform=mine),
+            mark(data, line | {"style": "gp-demand-casing", "strokeWidth": 2.6}, {"x": x, "y": y(f"o{g}")}),
+            mark(data, line | {"style": "gp-demand", "strokeWidth": 1.2}, {"x": x, "y": y(f"o{g}")}),
+            mark(teams, title, {"text": field("says", "nominal")}, transform=mine),
+            mark(data, pane, {"x": x, "x2": {"field": "x2"}, "y": {"value": 0}, "y2": {"value": height}}),
+        ],
+        "padding": {"top": 14},
+    }
+
+
+def ratio_panel(
+    palette: Palette, clock: Clock, side: str, width: int, title: str, height: int = RATIO_HEIGHT
+) -> Spec:
+    """Lines of the number that sorts the queue, a line per team, over the data set ``<side>_ratios``."""
+    data = f"{side}_ratios"
+    x = field("x", scale={"nice": False, "zero": False}, axis=clock.axis())
+    axis = {"title": "ratio", "tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": ".2~f"}
+
+    def y(name: str) -> Spec:
+        return field(name, scale={"zero": True, "nice": True}, axis=axis)
+
+    one = {"type": "rule", "stroke": {"expr": INK}, "strokeDash": [5, 3], "strokeWidth": 1}
+    lines = [
+        mark(
+            data,
+            {"type": "line", "stroke": palette.colours[g], "strokeWidth": 1.8, "clip": True}
+            | {"tooltip": {"content": "data"}},
+            {"x": x, "y": y(f"r{g}")},
+        )
+        for g, members in enumerate(palette.members)
+        if members == 1
+    ]
+    return {
+        "width": width,
+        "height": height,
+        "title": heads.panel_title(f"{title} (dashed: exactly its share)", width),
+        "layer": [*lines, {"data": {"values": [{}]}, "mark": one, "encoding": {"y": y("") | {"datum": 1}}}],
+    }
+
+
+def describe_allocation(run: "Run") -> str:
+    """The chart in words: delivered against owed of each team."""
+    palette = palette_of(run.problem)
+    said = team_columns(run, palette)["says"]
+    return f"{run.policy}, {heads.cluster_words(run.problem)}. {heads.workload_words(run.problem)}. {'; '.join(said)}."

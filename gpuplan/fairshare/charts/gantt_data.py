@@ -1,0 +1,269 @@
+"""The data of a Gantt of a run: a bar per stretch where they can be told apart, else exact means per cell."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuplan.fairshare.charts.clock import Clock, edges_of, length_of, words
+from gpuplan.fairshare.charts.colours import Palette
+from gpuplan.fairshare.charts.lanes import (
+    IN_REPAIR,
+    PAST_MINIMUM,
+    PROTECTED,
+    UNALLOCATED,
+    first_rows,
+    interrupts,
+    lanes,
+    protected_ends,
+    repairs,
+)
+from gpuplan.fairshare.hours import integrals
+from gpuplan.fairshare.model import Int64
+from gpuplan.fairshare.raw import OUTCOMES, PREEMPTED, SHUT_DOWN
+from gpuplan.gantt import Columns, safe_text
+
+if TYPE_CHECKING:
+    from gpuplan.fairshare.run import Run
+
+#: More bars than this are drawn as means per cell.
+MAX_BARS = 2000
+
+#: Label of what a cell holds beside its largest team, and its colour.
+OTHERS_OF_CELL, OTHERS_COLOUR = "other teams of a cell", "#C4C4BC"
+
+#: Words of the states, also the entries of the legend.
+STATE_WORDS = (
+    "plain: protected",
+    "a line: past its minimum",
+    "pale, two lines: unallocated",
+    "node in repair",
+)
+
+#: Rows and bins of cells, from fine to coarse; the first with at most `MAX_CELLS` rectangles is drawn.
+_RASTERS = ((64, 168), (64, 84), (32, 168), (32, 84), (32, 56), (16, 84), (16, 56), (8, 56), (8, 28), (1, 28))
+MAX_CELLS = 6000
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What a Gantt draws.
+
+    Attributes
+    ----------
+    bars
+        ``team, state, x, x2, y, y2, mid, job, gpus, time, says, cut`` (1: interrupted at its end, 2: by hand).
+    note
+        How stretches became bars: said below the title.
+    single
+        Whether every bar is a stretch of one job.
+    """
+
+    bars: Columns
+    note: str
+    single: bool
+
+
+def picture(run: "Run", palette: Palette, clock: Clock, *, most: int = MAX_BARS) -> Picture:
+    """Bars of a run, or cells where more than `most` bars would be needed."""
+    stretches = run.raw.stretches
+    preempted, by_hand = (int((stretches.outcome == kind).sum()) for kind in (PREEMPTED, SHUT_DOWN))
+    n_jobs = len(np.unique(stretches.job))
+    said = f"{n_jobs:,} jobs in {len(stretches):,} stretches"
+    if preempted or by_hand:
+        said += f", {preempted:,} preempted"
+    if by_hand:
+        said += f", {by_hand:,} shut down by hand"
+    if len(stretches.place_stretch) <= most:
+        bars = _bars(run, palette, clock)
+        if len(bars["x"]) <= most:
+            if preempted or by_hand:
+                said += " (an edge at their end" + ("; dashed: by hand)" if by_hand else ")")
+            return Picture(bars, said + "; which GPU of a node it was is not known: the lowest free one", True)
+    bars, rows, length = _cells(run, palette, clock)
+    nodes = len(run.problem.node_gpus)
+    if nodes == 1 or rows == 1:
+        how = f"means of {words(length)}, stacked by team"
+    else:
+        each = -(-nodes // rows)
+        per = "a node" if each == 1 else f"{each} nodes"
+        how = f"means of {per} over {words(length)}: the largest team, then the others"
+    return Picture(bars, f"{said}: too many to draw singly, so areas are exact {how}", False)
+
+
+def _bars(run: "Run", palette: Palette, clock: Clock) -> Columns:
+    """A bar per stretch and run of rows, cut in two where the minimum run time ends; repairs after them."""
+    problem, stretches = run.problem, run.raw.stretches
+    stretch, low, high = lanes(run)
+    turn = protected_ends(run) if interrupts(run) else stretches.end_s
+    start, end = stretches.start_s[stretch], stretches.end_s[stretch]
+    split = turn[stretch]
+    first, second = start < split, split < end
+    state = np.concatenate(
+        (
+            np.full(int(first.sum()), PROTECTED),
+            np.where(stretches.allocated[stretch[second]], PAST_MINIMUM, UNALLOCATED),
+        )
+    )
+    row = np.concatenate((np.flatnonzero(first), np.flatnonzero(second)))
+    begins = np.concatenate((start[first], split[second]))
+    ends = np.concatenate((split[first], end[second]))
+    order = np.lexsort((low[row], begins, stretch[row]))
+    row, state, begins, ends = row[order], state[order], begins[order], ends[order]
+    of = stretch[row]
+    outcome = stretches.outcome[of]
+    cut = np.where(
+        ends < stretches.end_s[of], 0, np.where(outcome == PREEMPTED, 1, np.where(outcome == SHUT_DOWN, 2, 0))
+    )
+    job = stretches.job[of]
+    group = palette.group[problem.team[job]]
+    names = [safe_text(str(name), 80) for name in problem.jobs.name[job].tolist()]
+    columns: Columns = {
+        "team": [palette.labels[g] for g in group.tolist()],
+        "state": state.tolist(),
+        "x": clock.of(begins),
+        "x2": clock.of(ends),
+        "y": low[row].tolist(),
+        "y2": high[row].tolist(),
+        "job": names,
+        "gpus": problem.jobs.gpus[job].tolist(),
+        "says": [
+            f"{words(a)} to {words(b)}; {OUTCOMES[o]}"
+            for a, b, o in zip(
+                stretches.start_s[of].tolist(), stretches.end_s[of].tolist(), outcome.tolist(), strict=True
+            )
+        ],
+        "cut": cut.tolist(),
+        "ink": [palette.inks[g] for g in group.tolist()],
+    }
+    _add_repairs(columns, run, clock)
+    return columns
+
+
+def _add_repairs(columns: Columns, run: "Run", clock: Clock) -> None:
+    rows = first_rows(run.problem.node_gpus).tolist()
+    for node, start, end in repairs(run).tolist():
+        entry: dict[str, Any] = {
+            "team": STATE_WORDS[IN_REPAIR],
+            "state": IN_REPAIR,
+            "x": round(start / clock.unit_s, 5),
+            "x2": round(end / clock.unit_s, 5),
+            "y": rows[node],
+            "y2": rows[node + 1],
+            "job": "repair",
+            "gpus": rows[node + 1] - rows[node],
+            "says": f"node {node}, {words(start)} to {words(end)}",
+            "cut": 0,
+            "ink": "#111111",
+        }
+        for name, values in columns.items():
+            values.append(entry[name])
+
+
+def _cells(run: "Run", palette: Palette, clock: Clock) -> tuple[Columns, int, int]:
+    """Cells of a raster: (columns, rows of the raster, seconds of a bin)."""
+    for rows, most in _RASTERS:
+        edges = edges_of(run.raw.end_s, most)
+        amounts, heights = cell_seconds(run, palette, edges, rows)
+        if len(heights) > 1:
+            amounts, team = _largest(amounts)
+        else:
+            team = np.broadcast_to(np.arange(amounts.shape[1])[None, :, None] // 3, amounts.shape)
+        cells = _stacked(amounts, team, heights, edges)
+        if len(cells[0]) <= MAX_CELLS:
+            break
+    team, state, first, last, low, high = cells
+    names = (*palette.labels, OTHERS_OF_CELL)
+    labels = [names[t] if s != IN_REPAIR else STATE_WORDS[s] for t, s in zip(team, state, strict=True)]
+    columns: Columns = {
+        "team": labels,
+        "state": state.tolist(),
+        "x": clock.of(edges[first]),
+        "x2": clock.of(edges[last]),
+        "y": np.round(low, 3).tolist(),
+        "y2": np.round(high, 3).tolist(),
+        "gpus": np.round(high - low, 3).tolist(),
+    }
+    return columns, len(heights), length_of(edges)
+
+
+def _largest(amounts: Int64) -> tuple[Int64, Int64]:
+    """Slices of the largest team of each cell, of all others together, of repairs; and whose they are.
+
+    Returns
+    -------
+    tuple
+        int64[rows, 5, B] (protected, past its minimum, unallocated, the others, repairs) and the group of each
+        slice, int64[rows, 5, B] (one beyond the last group: the others).
+    """
+    rows, slices, bins = amounts.shape
+    groups = slices // 3
+    by_team = amounts[:, :-1].reshape(rows, groups, 3, bins)
+    totals = by_team.sum(axis=2)
+    top = totals.argmax(axis=1)
+    mine = np.take_along_axis(by_team, top[:, None, None, :], axis=1)[:, 0]
+    others = totals.sum(axis=1) - mine.sum(axis=1)
+    found = np.concatenate((mine, others[:, None], amounts[:, -1:]), axis=1)
+    team = np.full((rows, 5, bins), groups, np.int64)
+    team[:, :3] = top[:, None]
+    return found, team
+
+
+def cell_seconds(run: "Run", palette: Palette, edges: Int64, rows: int) -> tuple[Int64, Int64]:
+    """GPU-seconds of every cell, exact, and the GPUs of each row of cells.
+
+    Returns
+    -------
+    tuple
+        ``amounts`` int64[rows, groups x 3 + 1, B] (per group protected, past its minimum, unallocated; repairs
+        last), and
+        ``heights`` int64[rows].
+    """
+    problem, stretches = run.problem, run.raw.stretches
+    nodes = len(problem.node_gpus)
+    each = -(-nodes // min(rows, nodes))
+    rows = -(-nodes // each)
+    slices = 3 * len(palette) + 1
+    of = stretches.place_stretch
+    row = stretches.place_node // each
+    code = row * slices + 3 * palette.group[problem.team[stretches.job[of]]]
+    turn = protected_ends(run) if interrupts(run) else stretches.end_s
+    later = np.where(stretches.allocated[of], PAST_MINIMUM, UNALLOCATED)
+    gone = repairs(run)
+    parts = [
+        (stretches.start_s[of], turn[of], stretches.place_gpus, code),
+        (turn[of], stretches.end_s[of], stretches.place_gpus, code + later),
+        (gone[:, 1], gone[:, 2], problem.node_gpus[gone[:, 0]], gone[:, 0] // each * slices + slices - 1),
+    ]
+    start, end, gpus, group = (np.concatenate(column) for column in zip(*parts, strict=True))
+    lasting = end > start
+    start, end, gpus, group = start[lasting], end[lasting], gpus[lasting], group[lasting]
+    found = integrals(start, end, gpus, group, rows * slices, int(edges[-1]), length_of(edges))
+    heights = np.bincount(np.arange(nodes) // each, weights=problem.node_gpus, minlength=rows)
+    return found.reshape(rows, slices, -1), heights.astype(np.int64)
+
+
+def _stacked(amounts: Int64, team: Int64, heights: Int64, edges: Int64) -> tuple[Any, ...]:
+    """Slices of cells stacked from the top of their row, equal neighbours in time joined.
+
+    Returns
+    -------
+    tuple
+        ``team, state, first, last`` (bins, last exclusive), ``low, high`` (GPUs from the top).
+    """
+    rows, slices, _ = amounts.shape
+    mean = amounts / np.diff(edges)
+    above = np.concatenate((np.zeros_like(mean[:, :1]), mean.cumsum(axis=1)), axis=1)
+    base = np.concatenate(([0], np.cumsum(heights)))[:-1, None, None]
+    low, high = base + above[:, :-1], base + above[:, 1:]
+    shown = amounts > 0
+    same = np.zeros_like(shown)
+    same[:, :, 1:] = shown[:, :, 1:] & shown[:, :, :-1] & (team[:, :, 1:] == team[:, :, :-1])
+    same[:, :, 1:] &= (low[:, :, 1:] == low[:, :, :-1]) & (high[:, :, 1:] == high[:, :, :-1])
+    row, piece, first = np.nonzero(shown & ~same)
+    ends = np.concatenate((same[:, :, 1:], np.zeros((rows, slices, 1), bool)), axis=2)
+    last = np.nonzero(shown & ~ends)[2]
+    # The last slice is the repair, the one before it (where the largest team stands alone) all others.
+    state = np.where(piece == slices - 1, IN_REPAIR, piece % 3)
+    at = (row, piece, first)
+    return team[at], state, first, last + 1, low[at], high[at]

@@ -1,0 +1,119 @@
+"""What every chart says about itself: of which cluster, which workload, on which assumptions."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gpuplan.fairshare.charts.clock import words
+from gpuplan.gantt import Spec, safe_text
+
+if TYPE_CHECKING:
+    from gpuplan.fairshare.problem import Problem
+    from gpuplan.fairshare.run import Run
+
+#: Pixels of a character of a subtitle, and of a title.
+_SUBTITLE_PX, _TITLE_PX = 6.3, 7.6
+
+
+def head(text: str, subtitles: Sequence[str], width: int) -> Spec:
+    """Title and subtitle of a chart, in as many lines as its width asks for."""
+    lines = [line for subtitle in subtitles if subtitle for line in wrapped(subtitle, width)]
+    return {
+        "text": wrapped(text, width, _TITLE_PX),
+        "subtitle": lines,
+        "anchor": "start",
+        "frame": "group",
+        "offset": 10,
+    }
+
+
+def wrapped(text: str, width: int, px_per_character: float = _SUBTITLE_PX) -> list[str]:
+    """A text in lines no wider than a number of pixels; at least one."""
+    return textwrap.wrap(text, max(24, int(width / px_per_character))) or [""]
+
+
+def panel_title(text: str, width: int) -> Spec:
+    """Title no wider than its panel, which would push the next column aside."""
+    return {"text": text, "fontSize": 11, "fontWeight": "normal", "frame": "group", "limit": width}
+
+
+def cluster_words(problem: "Problem") -> str:
+    """``"three-programmes: 128 GPUs on 16 nodes of 8, 4 teams"``."""
+    scenario = problem.scenario
+    teams = len(problem.tree.teams)
+    parts = []
+    for pool in scenario.pools:
+        kind = f" {safe_text(pool.gpu, 30)}" if pool.gpu else ""
+        where = f" on {pool.nodes} nodes of {pool.gpus_per_node}" if pool.nodes > 1 else " in one pool"
+        parts.append(f"{pool.gpus:,}{kind} GPUs{where}")
+    if len(parts) > 4:
+        parts = [f"{scenario.gpus:,} GPUs in {len(parts)} pools"]
+    team = "1 team" if teams == 1 else f"{teams:,} teams"
+    return f"{safe_text(scenario.name, 80)}: {', '.join(parts)}, {team}"
+
+
+def workload_words(problem: "Problem") -> str:
+    """Where the jobs come from, as a sentence."""
+    scenario, n = problem.scenario, len(problem.jobs)
+    made = scenario.generate
+    if made is not None and scenario.jobs is None:
+        return (
+            f"generated workload: {n:,} jobs over {made.days:g} days, GPU-hours submitted / available "
+            f"{made.oversubscription:g}, debug share {made.debug_share:.0%}, seed {made.seed}"
+        )
+    if scenario.jobs_file:
+        return f"{n:,} jobs of {safe_text(scenario.jobs_file.replace(chr(92), '/').rpartition('/')[2], 60)}"
+    return f"{n:,} jobs"
+
+
+def aside_words(run: "Run") -> str:
+    """How many jobs can never run under this policy, empty if none."""
+    aside = len(run.reasons)
+    if not aside:
+        return ""
+    return f"{aside:,} job{'s' if aside > 1 else ''} set aside that can never run under {policy_name(run)}"
+
+
+def budget_words(problem: "Problem") -> str:
+    """The window and the contract that decide, as a sentence."""
+    scenario = problem.scenario
+    contract = scenario.contract
+    return (
+        f"window {words(scenario.window_s)}, protection at most {words(contract.max_min_runtime_s)}, "
+        f"hysteresis {problem.hysteresis:.3g}"
+    )
+
+
+def empty_words(run: "Run") -> str:
+    """Why a picture is empty: no jobs, none that can run, or none that ran; empty where jobs ran."""
+    if len(run.raw.stretches):
+        return ""
+    n = len(run.problem.jobs)
+    if n == 0:
+        return "no jobs"
+    if len(run.reasons) == n:
+        reason = safe_text(str(next(iter(run.reasons.values()))), 120)
+        return f"all {n:,} jobs are set aside: {reason}" if n > 1 else f"the job is set aside: {reason}"
+    return f"none of {n:,} jobs started"
+
+
+def policy_name(run: "Run") -> str:
+    """Name of the policy of a run."""
+    return run.policy
+
+
+def policy_labels(runs: Sequence["Run"]) -> list[str]:
+    """Names of the policies, told apart by their position where one stands twice."""
+    names = [policy_name(run) for run in runs]
+    if len(set(names)) == len(names):
+        return names
+    if len(names) == 2:
+        return [f"{names[0]} (left)", f"{names[1]} (right)"]
+    return [f"{name} ({number})" for number, name in enumerate(names, start=1)]
+
+
+def amount(value: float | None, share: bool = True) -> str:
+    """A figure as text: ``"97.4 %"`` for a share; a dash for none."""
+    if value is None or value != value:
+        return "–"
+    return f"{100 * value:.1f} %" if share else f"{value:,.1f}"
