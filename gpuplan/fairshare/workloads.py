@@ -241,14 +241,29 @@ def _rows(drawn: Floats, gpus: Int64, run: Int64, debug: Bools, when: tuple[Floa
     edges, before = when
     latest = int(np.ceil(edges[-1])) - 1
     submit = np.minimum(np.interp(drawn[:, _TIME], before, edges).astype(np.int64), latest)
-    limit = (run * (1 + (LIMIT_FACTOR - 1) * drawn[:, _LIMIT])).astype(np.int64)
+    limit, minimum, resumable = contracts(drawn[:, [_LIMIT, _MINIMUM, _RESUMES]], run, debug)
+    return _Rows(submit, gpus, run, limit, minimum, resumable, debug)
+
+
+def contracts(uniform: Floats, run: Int64, debug: Bools) -> tuple[Int64, Int64, Bools]:
+    """Limits, declared minimum run times and what can resume, of jobs with these run times.
+
+    Parameters
+    ----------
+    uniform : float64[J, 3]
+        Numbers from 0 to 1 that decide on the limit, the minimum, and whether the job is written to resume.
+    run : int64[J]
+        Seconds.
+    debug : bool[J]
+    """
+    limit = (run * (1 + (LIMIT_FACTOR - 1) * uniform[:, 0])).astype(np.int64)
     limit = np.where(debug, np.maximum(limit, DEBUG_LIMIT_S), limit)
-    minimum = _minima(drawn[:, _MINIMUM], debug)
-    stuck = drawn[:, _RESUMES] >= RESUMABLE
+    minimum = _minima(uniform[:, 1], debug)
+    stuck = uniform[:, 2] >= RESUMABLE
     covered = stuck & (minimum > 0) & (limit <= np.where(debug, DEBUG_MINIMA_S[-1], MINIMA_S[-1]))
     # Work that cannot resume asks for all of its time; half an hour at least, as all work that is no debug job.
     whole = np.where(debug, limit, np.maximum(limit, MINIMA_S[0]))
-    return _Rows(submit, gpus, run, limit, np.where(covered, whole, minimum), ~covered, debug)
+    return limit, np.where(covered, whole, minimum), ~covered
 
 
 def _minima(uniform: Floats, debug: Bools) -> Int64:

@@ -91,7 +91,7 @@ def day(
     """
     _require_arguments(date, every, step_minutes)
     table = read_table(path, ("timestamp", "duration", "num_gpus"))
-    reasons, chosen = _sorted_out(table, date, every, 1)
+    reasons, chosen = sorted_out(table, date, every, 1)
     source = Path(path).name
     if chosen.empty:
         raise InputError(source, [Mistake("date", "must be a day with at least one usable job", date)])
@@ -144,7 +144,7 @@ def span(
     """
     _require_arguments(date, every, step_minutes, days)
     table = read_table(path, ("timestamp", "duration", "num_gpus"))
-    reasons, chosen = _sorted_out(table, date, every, days)
+    reasons, chosen = sorted_out(table, date, every, days)
     source = Path(path).name
     if chosen.empty:
         raise InputError(source, [Mistake("date", "must begin days with at least one usable job", date)])
@@ -183,7 +183,7 @@ def _require_arguments(date: str, every: int, step_minutes: int, days: int = 1) 
         raise InputError("philly", mistakes)
 
 
-def _sorted_out(
+def sorted_out(
     table: "pd.DataFrame", date: str, every: int, days: int
 ) -> tuple[list[tuple[str, int]], "pd.DataFrame"]:
     """Rows left out by reason, and the rows used, by submission: ``row`` (1-based), ``at_s``, ``run_s``, ``size``."""

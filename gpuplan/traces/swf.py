@@ -17,8 +17,8 @@ import numpy.typing as npt
 from gpuplan.fairshare.jobs import Jobs
 from gpuplan.fairshare.jobs import jobs as make_jobs
 from gpuplan.fairshare.model import HOUR, NEVER, BudgetNode
+from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.traces.account import Account
 from gpuplan.traces.swf_lines import FIELDS, Int64, parse, read_bytes
 
 #: What stands for "not known".
