@@ -90,7 +90,10 @@ def account_columns(found: Account, clock: Clock, digits: int = 2) -> Columns:
 
     ``x, x2``; per group ``a`` (allocated), ``b`` (allocated and unallocated), ``o`` (owed), each with its number.
     """
-    columns: Columns = {"x": clock.of(found.edges), "x2": clock.of(np.append(found.edges[1:], found.edges[-1]))}
+    columns: Columns = {
+        "x": clock.of(found.edges),
+        "x2": clock.of(np.append(found.edges[1:], found.edges[-1])),
+    }
     both = found.allocated + found.unallocated
     for letter, amounts in (("a", found.allocated), ("b", both), ("o", found.owed)):
         mean = np.round(amounts / found.length_s, digits)
@@ -105,7 +108,10 @@ def stack_columns(found: Account, clock: Clock, digits: int = 1) -> Columns:
 
     Allocated work of all groups stands below, unallocated work (``u`` and a number) above it.
     """
-    columns: Columns = {"x": clock.of(found.edges), "x2": clock.of(np.append(found.edges[1:], found.edges[-1]))}
+    columns: Columns = {
+        "x": clock.of(found.edges),
+        "x2": clock.of(np.append(found.edges[1:], found.edges[-1])),
+    }
     tops = np.cumsum(np.concatenate((found.allocated, found.unallocated)), axis=0) / found.length_s
     closed = np.round(np.concatenate((tops, tops[:, -1:]), axis=1), digits)
     groups = len(found.allocated)
@@ -121,8 +127,10 @@ def ratio_columns(run: "Run", palette: Palette, edges: Int64, clock: Clock) -> C
     """
     tree = run.problem.tree
     found = ratios_over(run, edges)[tree.leaves]
-    columns: Columns = {"x": clock.of(edges)}
+    columns: Columns = {"x": clock.of(edges), "x2": clock.of(np.append(edges[1:], edges[-1]))}
     for g, members in enumerate(palette.members):
-        row = found[int(np.flatnonzero(palette.group == g)[0])] if members == 1 else np.full(len(edges), np.inf)
+        row = (
+            found[int(np.flatnonzero(palette.group == g)[0])] if members == 1 else np.full(len(edges), np.inf)
+        )
         columns[f"r{g}"] = [value if value < np.inf else None for value in np.round(row, 3).tolist()]
     return columns

@@ -69,7 +69,9 @@ def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light"
 
 def ratio_words(run: "Run") -> str:
     """What the panel of ratios shows under the policy of a run."""
-    sorts = "the number that sorts the queue" if run.policy == "fair-share" else "by which fair-share would sort"
+    sorts = (
+        "the number that sorts the queue" if run.policy == "fair-share" else "by which fair-share would sort"
+    )
     return f"Used of its share of the last {words(run.scenario.window_s)}, protected time ahead included: {sorts}"
 
 
@@ -131,7 +133,6 @@ def _team_panel(g: int, palette: Palette, clock: Clock, side: str, width: int, h
             mark(teams, title, {"text": field("says", "nominal")}, transform=mine),
             mark(data, pane, {"x": x, "x2": {"field": "x2"}, "y": {"value": 0}, "y2": {"value": height}}),
         ],
-        "padding": {"top": 14},
     }
 
 
@@ -147,16 +148,20 @@ def ratio_panel(
         return field(name, scale={"zero": True, "nice": True}, axis=axis)
 
     one = {"type": "rule", "stroke": {"expr": INK}, "strokeDash": [5, 3], "strokeWidth": 1}
+    alone = [g for g, members in enumerate(palette.members) if members == 1]
     lines = [
         mark(
             data,
-            {"type": "line", "stroke": palette.colours[g], "strokeWidth": 1.8, "clip": True}
-            | {"tooltip": {"content": "data"}},
+            {"type": "line", "stroke": palette.colours[g], "strokeWidth": 1.8, "clip": True},
             {"x": x, "y": y(f"r{g}")},
         )
-        for g, members in enumerate(palette.members)
-        if members == 1
+        for g in alone
     ]
+    listed = ", ".join(f"{heads.literal(palette.labels[g])}: format(datum.r{g}, '.3f')" for g in alone)
+    pane = {"type": "rect", "fill": "transparent", "clip": True, "tooltip": {"expr": f"{{{listed}}}"}}
+    lines.append(
+        mark(data, pane, {"x": x, "x2": {"field": "x2"}, "y": {"value": 0}, "y2": {"value": height}})
+    )
     return {
         "width": width,
         "height": height,

@@ -115,7 +115,7 @@ def _mixes(count: int) -> list[float]:
     """Shares of black (negative) or white for so many teams of one hue."""
     if count == 1:
         return [0.0]
-    reach = {2: (-0.1, 0.5), 3: (-0.25, 0.55)}.get(count, (-0.38, 0.66))
+    reach = {2: (-0.05, 0.5), 3: (-0.15, 0.58)}.get(count, (-0.28, 0.68))
     return [float(mix) for mix in np.linspace(*reach, count)]
 
 

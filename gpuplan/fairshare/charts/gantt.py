@@ -1,6 +1,7 @@
 """The Gantt of a run: GPUs or nodes downwards, time to the right, a hue per team."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +12,6 @@ from gpuplan.fairshare.charts.clock import Clock, clock_of
 from gpuplan.fairshare.charts.colours import REPAIR, Palette, palette_of
 from gpuplan.fairshare.charts.gantt_data import (
     MAX_BARS,
-    OTHERS_COLOUR,
-    OTHERS_OF_CELL,
     STATE_WORDS,
     Picture,
     picture,
@@ -35,6 +34,9 @@ GPU_ROWS = 64
 #: pixels, and at most in shares; opacity of unallocated work.
 _STRIPES = {PAST_MINIMUM: (0.5,), UNALLOCATED: (0.3, 0.7)}
 _STRIPE_PX, _STRIPE_SHARE, _PALE = 2.2, 0.2, 0.6
+
+#: A bar lower than this (pixels) has no room for lines.
+_STRIPED_PX = 2.5
 
 #: Pixels of a column of the legend, and beside the drawing area.
 _LEGEND_PX, BESIDE = 190, 66
@@ -63,7 +65,16 @@ def gantt_chart(
     drawn = picture(run, palette, clock, most=MAX_BARS)
     inner, height = max(160, width - BESIDE), height or rows_height(run.problem)
     legend = _states_shown(run, drawn)
-    spec = gantt_spec(run.problem, palette, clock, "run", inner, height, legend=legend)
+    spec = gantt_spec(
+        run.problem,
+        palette,
+        clock,
+        "run",
+        inner,
+        height,
+        legend=legend,
+        rows=row_words(run.problem, drawn.by_pool),
+    )
     name = heads.policy_name(run)
     spec["title"] = heads.head(
         f"{name}: whose work ran where",
@@ -84,7 +95,7 @@ def _states_shown(run: "Run", drawn: Picture) -> tuple[str, ...]:
     """Entries of the legend beyond the teams: only what the picture holds."""
     states = STATE_WORDS[:IN_REPAIR] if interrupts(run) else ()
     shown = set(drawn.bars["team"])
-    return (*states, *(extra for extra in (STATE_WORDS[IN_REPAIR], OTHERS_OF_CELL) if extra in shown))
+    return (*states, *(extra for extra in STATE_WORDS[IN_REPAIR:] if extra in shown))
 
 
 def rows_height(problem: "Problem") -> int:
@@ -123,40 +134,45 @@ def gantt_sets(
     return {
         f"{side}_bars": drawn.bars,
         f"{side}_frame": frame,
-        "rows": row_columns(run.problem, height),
+        "rows": row_columns(run.problem, height, by_pool=drawn.by_pool),
     }
 
 
-def row_columns(problem: "Problem", height: int) -> Columns:
+def row_columns(problem: "Problem", height: int, *, by_pool: bool = False) -> Columns:
     """Labels of rows and borders between nodes and pools: ``y, label, border`` (2: of pools)."""
     gpus = max(1, int(problem.gpus))
     px = height / gpus
-    rows = first_rows(problem.node_gpus)
-    nodes = len(problem.node_gpus)
-    by_gpu = gpus <= GPU_ROWS or nodes == 1
-    if by_gpu:
-        step = 1
-        while step * px < _LABEL_PX:
-            step *= 2
-        y = [gpu + 0.5 for gpu in range(0, gpus, step)]
-        label = [str(gpu) for gpu in range(0, gpus, step)]
+    rows, nodes = first_rows(problem.node_gpus), len(problem.node_gpus)
+    pool_ends = (np.flatnonzero(np.diff(problem.node_pool)) + 1).tolist()
+    if by_pool:
+        edges = [0, *rows[pool_ends].tolist(), gpus]
+        step = _spaced(px, _LABEL_PX)
+        marks = [
+            (foot - count, str(count))
+            for top, foot in pairwise(edges)
+            for count in range(0, foot - top, step)
+        ]
+    elif gpus <= GPU_ROWS or nodes == 1:
+        marks = [(gpu + 0.5, str(gpu)) for gpu in range(0, gpus, _spaced(px, _LABEL_PX))]
     else:
-        step = 1
-        while step * gpus / nodes * px < _LABEL_PX:
-            step *= 2
-        middle = (rows[:-1] + rows[1:]) / 2
-        y, label = middle[::step].tolist(), [str(node) for node in range(0, nodes, step)]
-    border = [0] * len(y)
-    step = 1
-    while step * gpus / nodes * px < _BORDER_PX:
-        step *= 2
-    pool_ends = set((np.flatnonzero(np.diff(problem.node_pool)) + 1).tolist())
+        middle = ((rows[:-1] + rows[1:]) / 2).tolist()
+        marks = [(middle[node], str(node)) for node in range(0, nodes, _spaced(px * gpus / nodes, _LABEL_PX))]
+    y, label, border = [at for at, _ in marks], [text for _, text in marks], [0] * len(marks)
+    every = _spaced(px * gpus / nodes, _BORDER_PX)
     for node in range(1, nodes):
-        if node in pool_ends or node % step == 0:
+        if node in pool_ends or (node % every == 0 and not by_pool):
             y.append(int(rows[node]))
             label.append("")
             border.append(2 if node in pool_ends else 1)
     return {"y": y, "label": label, "border": border}
+
+
+def _spaced(px: float, least: float) -> int:
+    """Rows of so many pixels from one label to the next, a power of two."""
+    step = 1
+    while step * px < least:
+        step *= 2
+    return step
 
 
 def gantt_spec(
@@ -170,13 +186,14 @@ def gantt_spec(
     x_scale: Spec | None = None,
     title: bool = True,
     page_width: int = 0,
-    legend: Sequence[str] = (*STATE_WORDS, OTHERS_OF_CELL),
+    legend: Sequence[str] = STATE_WORDS,
+    rows: str = "",
 ) -> Spec:
     """Layers of a Gantt over the data sets of `gantt_sets`; `gantt_params` must stand at the top of the whole."""
     bars, frame = f"{side}_bars", f"{side}_frame"
     scale = x_scale or {"nice": False, "zero": False}
     x = field("x", scale=scale, axis=clock.axis(title=title))
-    y = _rows_axis(problem)
+    y = _rows_axis(rows or row_words(problem))
     ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
     empty = {"type": "text", "style": "gp-title", "align": "center", "limit": width}
     centre = {"x": {"value": width / 2}, "y": {"value": height / 2}}
@@ -240,10 +257,23 @@ _STANDS_OUT: Spec = {
 }
 
 
-def _rows_axis(problem: "Problem") -> Spec:
+def row_words(problem: "Problem", by_pool: bool = False) -> str:
+    """What the rows are."""
+    if by_pool:
+        return "GPUs" if problem.node_pool[-1] == 0 else "GPUs of each pool"
     by_gpu = problem.gpus <= GPU_ROWS or len(problem.node_gpus) == 1
-    axis = {"title": "GPU" if by_gpu else "node (its GPUs below each other)", "labels": False, "ticks": False}
-    axis |= {"grid": False, "domain": False, "titlePadding": 30}
+    return "GPU" if by_gpu else "node (its GPUs below each other)"
+
+
+def _rows_axis(title: str) -> Spec:
+    axis = {
+        "title": title,
+        "labels": False,
+        "ticks": False,
+        "grid": False,
+        "domain": False,
+        "titlePadding": 30,
+    }
     return field("y", scale={"reverse": True, "nice": False, "zero": False}, axis=axis)
 
 
@@ -267,7 +297,6 @@ def team_scale(palette: Palette, extra: Sequence[str] = ()) -> Spec:
     looks: dict[str, str | Spec] = {
         name: {"expr": f"state_{state}"} for state, name in enumerate(STATE_WORDS)
     }
-    looks[OTHERS_OF_CELL] = OTHERS_COLOUR
     return {
         "domain": [*palette.labels, *extra],
         "range": [*palette.colours, *(looks[name] for name in extra)],
@@ -308,13 +337,14 @@ def team_legend(page_width: int) -> Spec:
 
 def _stripe_layers(bars: str, x: Spec, y: Spec, px_per_gpu: float) -> list[Spec]:
     """Lines through bars, as marks of their own: Vega has no portable pattern."""
-    thick = f"min({_STRIPE_PX}, {_STRIPE_SHARE} * (datum.y2 - datum.y) * {px_per_gpu})"
+    tall = f"(datum.y2 - datum.y) * {px_per_gpu}"
+    thick = f"min({_STRIPE_PX}, {_STRIPE_SHARE} * {tall})"
     line = {"type": "rule", "clip": True, "stroke": {"expr": PANE}, "strokeWidth": {"expr": thick}}
     layers = []
     for state, places in _STRIPES.items():
         for place in places:
             transform = [
-                {"filter": f"datum.state == {state}"},
+                {"filter": f"datum.state == {state} && {tall} >= {_STRIPED_PX}"},
                 {"calculate": f"datum.y + (datum.y2 - datum.y) * {place}", "as": "line"},
             ]
             encoding = {"x": x, "x2": {"field": "x2"}, "y": y | {"field": "line"}, "opacity": _STANDS_OUT}

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 #: More bars than this are drawn as means per cell.
 MAX_BARS = 2000
 
-#: Label of what a cell holds beside its largest team, and its colour.
-OTHERS_OF_CELL, OTHERS_COLOUR = "other teams of a cell", "#C4C4BC"
-
 #: Words of the states, also the entries of the legend.
 STATE_WORDS = (
     "plain: protected",
@@ -40,8 +37,9 @@ STATE_WORDS = (
     "node in repair",
 )
 
-#: Rows and bins of cells, from fine to coarse; the first with at most `MAX_CELLS` rectangles is drawn.
-_RASTERS = ((64, 168), (64, 84), (32, 168), (32, 84), (32, 56), (16, 84), (16, 56), (8, 56), (8, 28), (1, 28))
+#: Rows of nodes (0: a row per pool) and bins of cells, from fine to coarse; the first with at most `MAX_CELLS`
+#: rectangles is drawn.
+_RASTERS = ((64, 84), (32, 84), (16, 84), (16, 56), (0, 168), (0, 84), (0, 28))
 MAX_CELLS = 6000
 
 
@@ -57,11 +55,14 @@ class Picture:
         How stretches became bars: said below the title.
     single
         Whether every bar is a stretch of one job.
+    by_pool
+        Whether the rows are pools, their GPUs counted from below.
     """
 
     bars: Columns
     note: str
     single: bool
+    by_pool: bool = False
 
 
 def picture(run: "Run", palette: Palette, clock: Clock, *, most: int = MAX_BARS) -> Picture:
@@ -79,16 +80,19 @@ def picture(run: "Run", palette: Palette, clock: Clock, *, most: int = MAX_BARS)
         if len(bars["x"]) <= most:
             if preempted or by_hand:
                 said += " (an edge at their end" + ("; dashed: by hand)" if by_hand else ")")
-            return Picture(bars, said + "; which GPU of a node it was is not known: the lowest free one", True)
+            return Picture(
+                bars, said + "; which GPU of a node it was is not known: the lowest free one", True
+            )
     bars, rows, length = _cells(run, palette, clock)
     nodes = len(run.problem.node_gpus)
-    if nodes == 1 or rows == 1:
-        how = f"means of {words(length)}, stacked by team"
+    over = words(length)
+    if rows == 0:
+        pool = "the cluster" if run.problem.node_pool[-1] == 0 else "a pool"
+        how = f"exact means of {pool} over {over}: protected work below, unallocated work on top"
     else:
         each = -(-nodes // rows)
-        per = "a node" if each == 1 else f"{each} nodes"
-        how = f"means of {per} over {words(length)}: the largest team, then the others"
-    return Picture(bars, f"{said}: too many to draw singly, so areas are exact {how}", False)
+        how = f"exact means of {'a node' if each == 1 else f'{each} nodes'} over {over}"
+    return Picture(bars, f"{said}: too many to draw singly, so areas are {how}", False, by_pool=rows == 0)
 
 
 def _bars(run: "Run", palette: Palette, clock: Clock) -> Columns:
@@ -161,20 +165,20 @@ def _add_repairs(columns: Columns, run: "Run", clock: Clock) -> None:
 
 
 def _cells(run: "Run", palette: Palette, clock: Clock) -> tuple[Columns, int, int]:
-    """Cells of a raster: (columns, rows of the raster, seconds of a bin)."""
+    """Cells of a raster: (columns, rows of nodes or 0 for pools, seconds of a bin)."""
     for rows, most in _RASTERS:
+        if rows and (len(run.problem.node_gpus) == 1 or rows > 2 * len(run.problem.node_gpus)):
+            continue
         edges = edges_of(run.raw.end_s, most)
-        amounts, heights = cell_seconds(run, palette, edges, rows)
-        if len(heights) > 1:
-            amounts, team = _largest(amounts)
-        else:
-            team = np.broadcast_to(np.arange(amounts.shape[1])[None, :, None] // 3, amounts.shape)
-        cells = _stacked(amounts, team, heights, edges)
-        if len(cells[0]) <= MAX_CELLS:
+        row_of = rows_of_nodes(run, rows)
+        amounts, heights = cell_seconds(run, palette, edges, row_of)
+        group, state, first, last, low, high = _stacked(amounts, heights, edges, len(palette))
+        if len(group) <= MAX_CELLS:
             break
-    team, state, first, last, low, high = cells
-    names = (*palette.labels, OTHERS_OF_CELL)
-    labels = [names[t] if s != IN_REPAIR else STATE_WORDS[s] for t, s in zip(team, state, strict=True)]
+    labels = [
+        STATE_WORDS[s] if s == IN_REPAIR else palette.labels[g]
+        for g, s in zip(group.tolist(), state.tolist(), strict=True)
+    ]
     columns: Columns = {
         "team": labels,
         "state": state.tolist(),
@@ -184,86 +188,74 @@ def _cells(run: "Run", palette: Palette, clock: Clock) -> tuple[Columns, int, in
         "y2": np.round(high, 3).tolist(),
         "gpus": np.round(high - low, 3).tolist(),
     }
-    return columns, len(heights), length_of(edges)
+    return columns, len(heights) if rows else 0, length_of(edges)
 
 
-def _largest(amounts: Int64) -> tuple[Int64, Int64]:
-    """Slices of the largest team of each cell, of all others together, of repairs; and whose they are.
-
-    Returns
-    -------
-    tuple
-        int64[rows, 5, B] (protected, past its minimum, unallocated, the others, repairs) and the group of each
-        slice, int64[rows, 5, B] (one beyond the last group: the others).
-    """
-    rows, slices, bins = amounts.shape
-    groups = slices // 3
-    by_team = amounts[:, :-1].reshape(rows, groups, 3, bins)
-    totals = by_team.sum(axis=2)
-    top = totals.argmax(axis=1)
-    mine = np.take_along_axis(by_team, top[:, None, None, :], axis=1)[:, 0]
-    others = totals.sum(axis=1) - mine.sum(axis=1)
-    found = np.concatenate((mine, others[:, None], amounts[:, -1:]), axis=1)
-    team = np.full((rows, 5, bins), groups, np.int64)
-    team[:, :3] = top[:, None]
-    return found, team
+def rows_of_nodes(run: "Run", rows: int) -> Int64:
+    """Row that each node is drawn in: neighbours together in at most so many rows, or (0) all of a pool."""
+    if rows == 0:
+        return run.problem.node_pool
+    nodes = len(run.problem.node_gpus)
+    return np.arange(nodes, dtype=np.int64) // -(-nodes // min(rows, nodes))
 
 
-def cell_seconds(run: "Run", palette: Palette, edges: Int64, rows: int) -> tuple[Int64, Int64]:
+def cell_seconds(run: "Run", palette: Palette, edges: Int64, row_of: Int64) -> tuple[Int64, Int64]:
     """GPU-seconds of every cell, exact, and the GPUs of each row of cells.
 
+    Parameters
+    ----------
+    run, palette
+    edges
+        Of bins, from 0 to the end of the run.
+    row_of : int64[N]
+        Row of each node.
+
     Returns
     -------
     tuple
-        ``amounts`` int64[rows, groups x 3 + 1, B] (per group protected, past its minimum, unallocated; repairs
-        last), and
-        ``heights`` int64[rows].
+        ``amounts`` int64[rows, 3 x groups + 1, B] (groups protected, groups past their minimum, groups
+        unallocated, repairs), and ``heights`` int64[rows].
     """
     problem, stretches = run.problem, run.raw.stretches
-    nodes = len(problem.node_gpus)
-    each = -(-nodes // min(rows, nodes))
-    rows = -(-nodes // each)
-    slices = 3 * len(palette) + 1
+    rows, groups = int(row_of[-1]) + 1, len(palette)
+    slices = 3 * groups + 1
     of = stretches.place_stretch
-    row = stretches.place_node // each
-    code = row * slices + 3 * palette.group[problem.team[stretches.job[of]]]
+    code = row_of[stretches.place_node] * slices + palette.group[problem.team[stretches.job[of]]]
     turn = protected_ends(run) if interrupts(run) else stretches.end_s
-    later = np.where(stretches.allocated[of], PAST_MINIMUM, UNALLOCATED)
+    later = np.where(stretches.allocated[of], PAST_MINIMUM, UNALLOCATED) * groups
     gone = repairs(run)
     parts = [
         (stretches.start_s[of], turn[of], stretches.place_gpus, code),
         (turn[of], stretches.end_s[of], stretches.place_gpus, code + later),
-        (gone[:, 1], gone[:, 2], problem.node_gpus[gone[:, 0]], gone[:, 0] // each * slices + slices - 1),
+        (gone[:, 1], gone[:, 2], problem.node_gpus[gone[:, 0]], (row_of[gone[:, 0]] + 1) * slices - 1),
     ]
     start, end, gpus, group = (np.concatenate(column) for column in zip(*parts, strict=True))
     lasting = end > start
     start, end, gpus, group = start[lasting], end[lasting], gpus[lasting], group[lasting]
     found = integrals(start, end, gpus, group, rows * slices, int(edges[-1]), length_of(edges))
-    heights = np.bincount(np.arange(nodes) // each, weights=problem.node_gpus, minlength=rows)
+    heights = np.bincount(row_of, weights=problem.node_gpus, minlength=rows)
     return found.reshape(rows, slices, -1), heights.astype(np.int64)
 
 
-def _stacked(amounts: Int64, team: Int64, heights: Int64, edges: Int64) -> tuple[Any, ...]:
-    """Slices of cells stacked from the top of their row, equal neighbours in time joined.
+def _stacked(amounts: Int64, heights: Int64, edges: Int64, groups: int) -> tuple[Any, ...]:
+    """Slices of cells stacked from the bottom of their row, equal neighbours in time joined.
 
     Returns
     -------
     tuple
-        ``team, state, first, last`` (bins, last exclusive), ``low, high`` (GPUs from the top).
+        ``group, state, first, last`` (bins, last exclusive), ``low, high`` (GPUs from the top).
     """
     rows, slices, _ = amounts.shape
     mean = amounts / np.diff(edges)
     above = np.concatenate((np.zeros_like(mean[:, :1]), mean.cumsum(axis=1)), axis=1)
-    base = np.concatenate(([0], np.cumsum(heights)))[:-1, None, None]
-    low, high = base + above[:, :-1], base + above[:, 1:]
+    foot = np.cumsum(heights)[:, None, None]
+    low, high = foot - above[:, 1:], foot - above[:, :-1]
     shown = amounts > 0
     same = np.zeros_like(shown)
-    same[:, :, 1:] = shown[:, :, 1:] & shown[:, :, :-1] & (team[:, :, 1:] == team[:, :, :-1])
+    same[:, :, 1:] = shown[:, :, 1:] & shown[:, :, :-1]
     same[:, :, 1:] &= (low[:, :, 1:] == low[:, :, :-1]) & (high[:, :, 1:] == high[:, :, :-1])
     row, piece, first = np.nonzero(shown & ~same)
     ends = np.concatenate((same[:, :, 1:], np.zeros((rows, slices, 1), bool)), axis=2)
     last = np.nonzero(shown & ~ends)[2]
-    # The last slice is the repair, the one before it (where the largest team stands alone) all others.
-    state = np.where(piece == slices - 1, IN_REPAIR, piece % 3)
     at = (row, piece, first)
-    return team[at], state, first, last + 1, low[at], high[at]
+    return piece % groups, piece // groups, first, last + 1, low[at], high[at]

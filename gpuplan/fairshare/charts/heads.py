@@ -1,5 +1,6 @@
 """What every chart says about itself: of which cluster, which workload, on which assumptions."""
 
+import json
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -35,6 +36,11 @@ def wrapped(text: str, width: int, px_per_character: float = _SUBTITLE_PX) -> li
 def panel_title(text: str, width: int) -> Spec:
     """Title no wider than its panel, which would push the next column aside."""
     return {"text": text, "fontSize": 11, "fontWeight": "normal", "frame": "group", "limit": width}
+
+
+def literal(text: str) -> str:
+    """A name as a literal of a Vega expression: quotes, backslashes and tags stay text."""
+    return json.dumps(text).replace("<", "\\u003c")
 
 
 def cluster_words(problem: "Problem") -> str:
@@ -100,6 +106,14 @@ def empty_words(run: "Run") -> str:
 def policy_name(run: "Run") -> str:
     """Name of the policy of a run."""
     return run.policy
+
+
+def listed(runs: "Sequence[Run] | Run") -> list["Run"]:
+    """Runs as a list, one alone as well; a `ValueError` for none."""
+    found = list(runs) if isinstance(runs, Sequence) else [runs]
+    if not found:
+        raise ValueError("a chart needs at least one run")
+    return found
 
 
 def policy_labels(runs: Sequence["Run"]) -> list[str]:

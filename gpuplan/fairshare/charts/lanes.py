@@ -102,7 +102,11 @@ def protected_ends(run: "Run") -> Int64:
 def interrupts(run: "Run") -> bool:
     """Whether stretches of this run were ever protected, unallocated or interrupted: else none can be told apart."""
     stretches = run.raw.stretches
-    past = (stretches.protected_until_s > stretches.start_s) | ~stretches.allocated | (stretches.outcome == PREEMPTED)
+    past = (
+        (stretches.protected_until_s > stretches.start_s)
+        | ~stretches.allocated
+        | (stretches.outcome == PREEMPTED)
+    )
     return bool(past.any())
 
 
