@@ -95,8 +95,8 @@ class Columns:
         """Texts that are all different, object[J]."""
         cells = self.frame[name].fillna("").to_numpy(object)
         lengths = np.fromiter(map(len, cells), np.int64, len(cells))
-        self._tell(name, "must be given", lengths == 0)
-        self._tell(name, f"must have at most {most} characters", lengths > most)
+        self.tell_rows(name, "must be given", lengths == 0)
+        self.tell_rows(name, f"must have at most {most} characters", lengths > most)
         if not "".join(cells).isprintable():
             text = Text(0, max(most, int(lengths.max())))
             wrong = [(row, _rule_of(text, cells[row])) for row in range(len(cells))]
@@ -115,10 +115,10 @@ class Columns:
         if column.dtype.kind in "iuf":
             values = column.to_numpy(np.float64, na_value=EMPTY)
             infinite = np.isinf(values)
-            self._tell(name, "must be a number", infinite, float("inf"))
+            self.tell_rows(name, "must be a number", infinite, float("inf"))
             values = np.where(infinite, EMPTY, values)
             if not optional:
-                self._tell(name, "must be given", np.isnan(values) & ~infinite)
+                self.tell_rows(name, "must be given", np.isnan(values) & ~infinite)
             return values
         codes, texts = self._texts(name)
         found = np.full(len(texts), EMPTY)
@@ -151,7 +151,7 @@ class Columns:
             more = rows[NAMED:]
             self.broken.append(Broken(name, rule, more[:NAMED].tolist(), len(more)))
 
-    def _tell(self, name: str, rule: str, wrong: npt.NDArray[Any], value: Any = MISSING) -> None:
+    def tell_rows(self, name: str, rule: str, wrong: npt.NDArray[Any], value: Any = MISSING) -> None:
         """Tell one rule that some rows break."""
         rows = np.flatnonzero(wrong)
         if len(rows):
@@ -161,11 +161,11 @@ class Columns:
         """Tell what is wrong with some texts, each once with its rows; where there are many, the rest as one."""
         for place, rule in wrong[: 2 * NAMED]:
             value = texts[place] if str(texts[place]).strip() else MISSING
-            self._tell(name, rule, codes == place, value)
+            self.tell_rows(name, rule, codes == place, value)
         rest = [place for place, _ in wrong[2 * NAMED :]]
         if rest:
             rule = f"{wrong[-1][1].split(';')[0]}; so must {len(rest):,} more values"
-            self._tell(name, rule, np.isin(codes, rest))
+            self.tell_rows(name, rule, np.isin(codes, rest))
 
     def tell(self, name: str, rule: str, wrong: npt.NDArray[Any], values: Floats) -> None:
         """Tell a rule between columns that some rows break, with the value of this column."""

@@ -47,6 +47,12 @@ SUFFIXES = (".csv", ".csv.gz")
 
 LONGEST_NAME = 200
 
+#: Unknown teams for which a near name is looked for.
+_SUGGESTIONS = 40
+
+#: Lines that are named where many break one rule.
+_NAMED = 10
+
 
 @dataclass(frozen=True, slots=True)
 class JobTable:
@@ -152,24 +158,25 @@ def _account(made: Jobs, source: str, counts: dict[str, int], cut_hours: float, 
 
 def _teams(columns: "Columns", tree: Tree | None) -> Any:
     """Path of the leaf of each job, object[J]."""
-    from gpuplan.fairshare.job_columns import EMPTY
-
     teams = None if tree is None else TeamNames(tree)
     only = "everyone" if teams is None else teams.only
+    unknown = 0
 
     def read(text: str) -> str:
+        nonlocal unknown
         if not text and only is not None:
             return only
         if teams is None:
             return text
-        rule = teams.rule(text)
+        rule = teams.rule(text, suggest=unknown < _SUGGESTIONS)
         if rule:
+            unknown += 1
             raise ValueError(rule)
         return teams.accepted[text]
 
     if "team" not in columns.frame and only is None:
         rule = "is a column that the file must have: the budget tree has several teams"
-        columns.tell("team", rule, np.arange(max(len(columns), 1)) == 0, np.full(max(len(columns), 1), EMPTY))
+        columns.tell_rows("team", rule, np.ones(1))
     return columns.mapped("team", read, only or "", object)
 
 
@@ -233,14 +240,11 @@ def _unknown_column(name: str, names: list[str]) -> str:
 
 
 def _frame(path: str | Path, names: list[str]) -> "pd.DataFrame":
-    """The cells: numbers where a whole column holds nothing else, otherwise text.
-
-    The last column is text, so that a row that ends too early (an absent cell) can be told from an empty cell.
-    """
+    """The cells: numbers where a whole column holds nothing else, otherwise text."""
     import pandas as pd
 
     source = str(path)
-    text = {"job", "team", "resumable", "gpu", "one_node", names[-1]}
+    text = {"job", "team", "resumable", "gpu", "one_node"}
     with _sentences(source), warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header is a fault
         frame = pd.read_csv(
@@ -255,17 +259,31 @@ def _frame(path: str | Path, names: list[str]) -> "pd.DataFrame":
             encoding="utf-8-sig",
             compression="gzip" if source.endswith(".gz") else None,
         )
-    short = frame[names[-1]].isna().to_numpy()
-    if short.any():
-        rows = np.flatnonzero(short)
-        lines = _lines(path, rows[:10].tolist())
-        rule = f"must have {len(names)} cells, as the header has"
-        found = [Mistake(f"line {line}", rule, line=line) for line in lines]
-        more = len(rows) - len(found)
-        raise InputError(
-            source, [*found, *([Mistake("", f"{more:,} more lines are too short")] if more else [])]
-        )
+    _refuse_short_rows(path, len(names), len(frame))
     return frame
+
+
+def _refuse_short_rows(path: str | Path, cells: int, rows: int) -> None:
+    """Raise where a row ends too early: to pandas, absent cells look like empty ones.
+
+    Commas are counted first; only where they do not tell are the rows walked through.
+    """
+    source = str(path)
+    commas = quotes = 0
+    with gzip.open(path) if source.endswith(".gz") else open(path, "rb") as file:
+        while block := file.read(1 << 22):
+            commas += block.count(b",")
+            quotes += block.count(b'"')
+    if not quotes and commas == (rows + 1) * (cells - 1):
+        return
+    with _sentences(source), _open(path) as text:
+        lines = [line for line, record in _records(text) if len(record) < cells]
+    if lines:
+        rule = f"must have {cells} cells, as the header has"
+        found = [Mistake(f"line {line}", rule, line=line) for line in lines[:_NAMED]]
+        more = len(lines) - len(found)
+        rest = [Mistake("", f"{more:,} more lines are too short")] if more else []
+        raise InputError(source, [*found, *rest])
 
 
 class _sentences:  # used as a with-statement reads
@@ -300,8 +318,8 @@ def _lines(path: str | Path, rows: list[int]) -> list[int]:
     found = []
     wanted = iter(sorted(rows))
     row = next(wanted, None)
-    with _open(path) as file:
-        for count, line in enumerate(islice(_records(file), 1, None)):
+    with _sentences(str(path)), _open(path) as file:
+        for count, (line, _) in enumerate(islice(_records(file), 1, None)):
             while row == count:
                 found.append(line)
                 row = next(wanted, None)
@@ -310,13 +328,13 @@ def _lines(path: str | Path, rows: list[int]) -> list[int]:
     return found + [0] * (len(rows) - len(found))
 
 
-def _records(file: IO[str]) -> Iterator[int]:
-    """The line on which each record starts, from 1."""
+def _records(file: IO[str]) -> Iterator[tuple[int, list[str]]]:
+    """The line on which each record starts, from 1, and its cells; the header is the first."""
     reader = csv.reader(file)
     before = 0
     for record in reader:
         if record and (len(record) > 1 or record[0].strip()):
-            yield before + 1
+            yield before + 1, record
         before = reader.line_num
 
 

@@ -32,8 +32,8 @@ class TeamNames:
         """The one team of the tree; None where there are several."""
         return self.tree.teams[0] if len(self.tree.leaves) == 1 else None
 
-    def rule(self, name: str) -> str:
-        """The rule that a name breaks which means no team ("" where it means one)."""
+    def rule(self, name: str, suggest: bool = True) -> str:
+        """The rule that a name breaks which means no team ("" where it means one); a suggestion takes time."""
         if name in self.accepted:
             return ""
         if not name.strip():
@@ -48,7 +48,8 @@ class TeamNames:
             return f"must be a team, but this budget is divided into {_listed(below)}"
         if name in self.by_leaf:
             return f"must be a path, for there are {_listed([shorten(p) for p in self.by_leaf[name]])}"
-        return f"must be a team of the budget tree{did_you_mean(name, self.accepted)}"
+        near = did_you_mean(name, self.accepted) if suggest else ""
+        return f"must be a team of the budget tree{near}"
 
 
 def _listed(names: list[str]) -> str:
