@@ -152,8 +152,8 @@ def grouped_percentiles(
 
 def size_class(gpus: Int64) -> Int64:
     """The next power of two, int64[J]: 1, 2, 4 (3 to 4), 8 (5 to 8)..."""
-    exponent = np.ceil(np.log2(np.maximum(gpus, 1))).astype(np.int64)
-    return np.left_shift(np.int64(1), exponent)
+    powers = np.left_shift(np.int64(1), np.arange(62, dtype=np.int64))
+    return powers[np.searchsorted(powers, gpus)]
 
 
 class Owed:
@@ -273,7 +273,8 @@ def figures(
     if len(waits):
         whole = books.gone_s[counted] - jobs.submit_s[counted]
         slowdown = whole / np.maximum(jobs.run_s[counted], SLOWDOWN_BOUND_S)
-        found["mean_bounded_slowdown"] = math.fsum(np.maximum(slowdown, 1.0)) / len(waits)
+        above = slowdown[slowdown > 1.0]  # all others count as 1
+        found["mean_bounded_slowdown"] = (math.fsum(above.tolist()) + len(waits) - len(above)) / len(waits)
     found.update(_of_time(problem, raw, books, owed))
     found.update(_of_teams(owed))
     found["preemptions"] = int((stretches.outcome == PREEMPTED).sum())
