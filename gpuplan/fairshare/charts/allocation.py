@@ -1,5 +1,6 @@
 """Allocation against what is owed, over time, with the number that sorts the queue: what settles arguments."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,8 +76,11 @@ def ratio_words(run: "Run") -> str:
     return f"Used of its share of the last {words(run.scenario.window_s)}, protected time ahead included: {sorts}"
 
 
-def team_columns(run: "Run", palette: Palette) -> Columns:
-    """A row per group: its number, entitlement in GPUs, and what its panel says above it."""
+def team_columns(run: "Run", palette: Palette, tops: Sequence[float] = (), ratio: float = 0.0) -> Columns:
+    """A row per group: its number, entitlement in GPUs, and what its panel says above it.
+
+    With `tops` (GPUs of each group) and `ratio` axes reach at least so far, for panels that compare.
+    """
     tree, owed = run.problem.tree, run.owed
     entitled = run.problem.gpus * tree.share[tree.leaves]
     says, gpus = [], []
@@ -87,7 +91,14 @@ def team_columns(run: "Run", palette: Palette) -> Columns:
         share = f"delivered / owed {heads.amount(float(got / due))}" if due else "nothing owed"
         says.append(f"{label}: entitled to {mine:.4g} GPUs, {share}")
         gpus.append(round(mine, 3))
-    return {"t": list(range(len(palette))), "entitled": gpus, "says": says}
+    n = len(palette)
+    return {
+        "t": list(range(n)),
+        "entitled": gpus,
+        "says": says,
+        "top": list(tops) or [0.0] * n,
+        "ratio": [ratio] * n,
+    }
 
 
 def panel_height(teams: int) -> int:
@@ -95,15 +106,20 @@ def panel_height(teams: int) -> int:
     return 74 if teams <= 5 else 48 if teams <= 10 else 34
 
 
-def team_panels(palette: Palette, clock: Clock, side: str, width: int, height: int = 0) -> list[Spec]:
+def team_panels(
+    palette: Palette, clock: Clock, side: str, width: int, height: int = 0, x_scale: Spec | None = None
+) -> list[Spec]:
     """A panel per group of teams over the data sets ``<side>_account`` and ``<side>_teams``."""
     tall = height or panel_height(len(palette))
-    return [_team_panel(g, palette, clock, side, width, tall) for g in range(len(palette))]
+    return [_team_panel(g, palette, clock, side, width, tall, x_scale) for g in range(len(palette))]
 
 
-def _team_panel(g: int, palette: Palette, clock: Clock, side: str, width: int, height: int) -> Spec:
+def _team_panel(
+    g: int, palette: Palette, clock: Clock, side: str, width: int, height: int, x_scale: Spec | None
+) -> Spec:
     data, teams = f"{side}_account", f"{side}_teams"
-    x = field("x", scale={"nice": False, "zero": False}, axis=clock.axis(title=False, labels=False))
+    scale = x_scale or {"nice": False, "zero": False}
+    x = field("x", scale=scale, axis=clock.axis(title=False, labels=False))
     mine = [{"filter": f"datum.t == {g}"}]
     tall = {"title": "GPUs", "tickCount": 2, "minExtent": 38, "maxExtent": 38, "grid": False, "format": ",~r"}
     tall |= {"titleFontSize": 10} if height > 40 else {"title": None}
@@ -125,6 +141,7 @@ def _team_panel(g: int, palette: Palette, clock: Clock, side: str, width: int, h
         "width": width,
         "height": height,
         "layer": [
+            mark(teams, _REACH, {"y": y("top")}, transform=mine),
             mark(data, area | {"fillOpacity": 1}, {"x": x, "y": y(f"a{g}"), "y2": {"datum": 0}}),
             mark(data, area | {"fillOpacity": 0.35}, {"x": x, "y": y(f"b{g}"), "y2": {"field": f"a{g}"}}),
             mark(teams, rule, {"y": y("entitled")}, transform=mine),
@@ -136,12 +153,22 @@ def _team_panel(g: int, palette: Palette, clock: Clock, side: str, width: int, h
     }
 
 
+#: A mark that nobody sees and that an axis reaches to.
+_REACH: Spec = {"type": "point", "opacity": 0, "tooltip": None}
+
+
 def ratio_panel(
-    palette: Palette, clock: Clock, side: str, width: int, title: str, height: int = RATIO_HEIGHT
+    palette: Palette,
+    clock: Clock,
+    side: str,
+    width: int,
+    title: str,
+    height: int = RATIO_HEIGHT,
+    x_scale: Spec | None = None,
 ) -> Spec:
     """Lines of the number that sorts the queue, a line per team, over the data set ``<side>_ratios``."""
     data = f"{side}_ratios"
-    x = field("x", scale={"nice": False, "zero": False}, axis=clock.axis())
+    x = field("x", scale=x_scale or {"nice": False, "zero": False}, axis=clock.axis())
     axis = {"title": "ratio", "tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": ".2~f"}
 
     def y(name: str) -> Spec:
@@ -166,7 +193,11 @@ def ratio_panel(
         "width": width,
         "height": height,
         "title": heads.panel_title(f"{title} (dashed: exactly its share)", width),
-        "layer": [*lines, {"data": {"values": [{}]}, "mark": one, "encoding": {"y": y("") | {"datum": 1}}}],
+        "layer": [
+            mark(f"{side}_teams", _REACH, {"y": y("ratio")}),
+            *lines,
+            {"data": {"values": [{}]}, "mark": one, "encoding": {"y": y("") | {"datum": 1}}},
+        ],
     }
 
 

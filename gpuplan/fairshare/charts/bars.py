@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 #: Figures of the pyramid with what each is a share of.
 PYRAMID = (
-    ("availability", "of installed GPU-time"),
-    ("occupancy", "of available GPU-time"),
-    ("goodput", "of available GPU-time"),
-    ("impact", "of assigned GPU-time"),
+    ("availability", "of installed"),
+    ("occupancy", "of available"),
+    ("goodput", "of available"),
+    ("impact", "of assigned"),
 )
 
 #: Pixels of a bar, between groups, and for the names beside them.
@@ -53,11 +53,11 @@ def delivered_chart(
             [
                 heads.cluster_words(listed[0].problem),
                 heads.workload_words(listed[0].problem),
-                "Work with a minimum run time, over the whole run. Owed in an hour: the lower of the entitlement and what "
-                "runs or waits; a team that takes what others leave is above 1.",
+                "Work with a minimum run time, over the whole run. Owed in an hour: the lower of the entitlement and "
+                "what runs or waits; a team that takes what others leave is above 1.",
                 *dict.fromkeys(heads.empty_words(run) or heads.aside_words(run) for run in listed),
             ],
-            width,
+            width - 150,
         ),
         "params": theme.fill_params(),
     }
@@ -137,7 +137,7 @@ def hours_panel(data: str, names: Sequence[str], width: int, height: int) -> Spe
     rows = _rows("team", names, labels=False)
     axis = {"format": ",~s", "tickCount": 5}
     x = field("delivered", title="GPU-hours: delivered (bar), owed (stroke)", scale={"zero": True}, axis=axis)
-    tick = {"type": "tick", "stroke": {"expr": INK}, "thickness": 2, "orient": "vertical"}
+    tick = {"type": "tick", "fill": {"expr": INK}, "strokeWidth": 0, "thickness": 2, "orient": "vertical"}
     return {
         "width": width,
         "height": height,
@@ -163,11 +163,11 @@ def pyramid_chart(
         [
             heads.cluster_words(listed[0].problem),
             heads.workload_words(listed[0].problem),
-            "Goodput: occupied minus lost to interruptions, restarts and no-op jobs. Impact: the part of it that stayed "
+            "Goodput: occupied minus lost to interruptions, restarts and no-op jobs. Impact: what stayed "
             "within what teams were owed, hour by hour. What the work makes of its GPUs is not simulated.",
             *dict.fromkeys(heads.empty_words(run) or heads.aside_words(run) for run in listed),
         ],
-        width,
+        width - 150,
     )
     spec["params"] = theme.fill_params()
     return offline_chart(spec, sets, mode, describe_pyramid(listed, names))
@@ -191,7 +191,7 @@ def pyramid_panel(data: str, names: Sequence[str], width: int) -> Spec:
     """Grouped bars of `pyramid_columns`, from 0 to 100 %."""
     rows = _rows("figure", names, labels=True)
     axis = {"values": [0, 25, 50, 75, 100]}
-    x = field("value", title="per cent", scale={"domain": [0, 100], "nice": False}, axis=axis)
+    x = field("value", title="per cent of GPU-time", scale={"domain": [0, 100], "nice": False}, axis=axis)
     tips = [field(name, "nominal") for name in ("figure", "policy", "says", "meaning")]
     text = {"type": "text", "style": "gp-note", "align": "left", "dx": 4, "fontSize": 10, "clip": False}
     at = {"calculate": "isValid(datum.value) ? datum.value : 0", "as": "at"}

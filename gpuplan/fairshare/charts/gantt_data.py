@@ -39,7 +39,7 @@ STATE_WORDS = (
 
 #: Rows of nodes (0: a row per pool) and bins of cells, from fine to coarse; the first with at most `MAX_CELLS`
 #: rectangles is drawn.
-_RASTERS = ((64, 84), (32, 84), (16, 84), (16, 56), (0, 168), (0, 84), (0, 28))
+_RASTERS = ((64, 90), (32, 90), (16, 90), (16, 62), (0, 168), (0, 90), (0, 45), (0, 14))
 MAX_CELLS = 6000
 
 
@@ -65,13 +65,15 @@ class Picture:
     by_pool: bool = False
 
 
-def picture(run: "Run", palette: Palette, clock: Clock, *, most: int = MAX_BARS) -> Picture:
-    """Bars of a run, or cells where more than `most` bars would be needed."""
+def picture(
+    run: "Run", palette: Palette, clock: Clock, *, most: int = MAX_BARS, cells: int = MAX_CELLS
+) -> Picture:
+    """Bars of a run, or at most `cells` cells (if that can be) where more than `most` bars would be needed."""
     stretches = run.raw.stretches
     preempted, by_hand = (int((stretches.outcome == kind).sum()) for kind in (PREEMPTED, SHUT_DOWN))
     n_jobs = len(np.unique(stretches.job))
     said = f"{n_jobs:,} jobs in {len(stretches):,} stretches"
-    if preempted or by_hand:
+    if preempted:
         said += f", {preempted:,} preempted"
     if by_hand:
         said += f", {by_hand:,} shut down by hand"
@@ -83,7 +85,7 @@ def picture(run: "Run", palette: Palette, clock: Clock, *, most: int = MAX_BARS)
             return Picture(
                 bars, said + "; which GPU of a node it was is not known: the lowest free one", True
             )
-    bars, rows, length = _cells(run, palette, clock)
+    bars, rows, length = _cells(run, palette, clock, cells)
     nodes = len(run.problem.node_gpus)
     over = words(length)
     if rows == 0:
@@ -164,7 +166,7 @@ def _add_repairs(columns: Columns, run: "Run", clock: Clock) -> None:
             values.append(entry[name])
 
 
-def _cells(run: "Run", palette: Palette, clock: Clock) -> tuple[Columns, int, int]:
+def _cells(run: "Run", palette: Palette, clock: Clock, cells: int) -> tuple[Columns, int, int]:
     """Cells of a raster: (columns, rows of nodes or 0 for pools, seconds of a bin)."""
     for rows, most in _RASTERS:
         if rows and (len(run.problem.node_gpus) == 1 or rows > 2 * len(run.problem.node_gpus)):
@@ -173,7 +175,7 @@ def _cells(run: "Run", palette: Palette, clock: Clock) -> tuple[Columns, int, in
         row_of = rows_of_nodes(run, rows)
         amounts, heights = cell_seconds(run, palette, edges, row_of)
         group, state, first, last, low, high = _stacked(amounts, heights, edges, len(palette))
-        if len(group) <= MAX_CELLS:
+        if len(group) <= cells:
             break
     labels = [
         STATE_WORDS[s] if s == IN_REPAIR else palette.labels[g]

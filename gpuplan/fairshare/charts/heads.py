@@ -69,7 +69,7 @@ def workload_words(problem: "Problem") -> str:
         )
     if scenario.jobs_file:
         return f"{n:,} jobs of {safe_text(scenario.jobs_file.replace(chr(92), '/').rpartition('/')[2], 60)}"
-    return f"{n:,} jobs"
+    return "1 job of the scenario" if n == 1 else f"{n:,} jobs of the scenario"
 
 
 def aside_words(run: "Run") -> str:
@@ -77,7 +77,9 @@ def aside_words(run: "Run") -> str:
     aside = len(run.reasons)
     if not aside:
         return ""
-    return f"{aside:,} job{'s' if aside > 1 else ''} set aside that can never run under {policy_name(run)}"
+    if aside == 1:
+        return f"1 job is set aside: {safe_text(str(next(iter(run.reasons.values()))), 120)}"
+    return f"{aside:,} jobs are set aside that can never run under {policy_name(run)}"
 
 
 def budget_words(problem: "Problem") -> str:

@@ -104,7 +104,7 @@ def study_chart(
 def intervals(
     table: "pd.DataFrame", x: str, y: str, *, by: str | None = None, interval: Interval = "t"
 ) -> Columns:
-    """Mean and interval of a figure per setting and line: ``line, x, mean, low, high, n``; missing values are left out."""
+    """Mean and interval of a figure per setting and line: ``line, x, mean, low, high, n``; none from missing values."""
     columns: Columns = {key: [] for key in ("line", "x", "mean", "low", "high", "n")}
     keys = [x] if by is None else [by, x]
     for found, rows in table.groupby(keys, sort=False, dropna=False):
@@ -192,7 +192,7 @@ def _panel(
             axis={k: v for k, v in axis.items() if v is not None},
         )
     scale: Spec = {"type": "log", "nice": True} if log_y else {"zero": True}
-    y = field("mean", title=None, scale=scale, axis={"tickCount": 5, "format": ",~g"})
+    y = field("mean", title=None, scale=scale, axis={"tickCount": 5, "format": ",~r"})
     legend = (
         None
         if lines == [""]

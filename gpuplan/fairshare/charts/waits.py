@@ -25,6 +25,9 @@ ZERO_AT = 0.5
 #: Most points of a curve; beyond it, its exact height at places that are even on the axis.
 MAX_POINTS = 240
 
+#: Names of the percentiles.
+_NAMES = tuple(f"p{100 * q:.0f}" for q in QUANTILES)
+
 #: Ticks of the axis of waits, seconds.
 _TICKS = (ZERO_AT, 1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 28 * 86400)
 _LABELS = (
@@ -65,11 +68,12 @@ def wait_chart(
             curve_panel("debug_waits", names, each, "debug jobs (few GPUs, a minimum of 15 min or less)"),
         ]
         spec = {"concat": views, "columns": 2 if width >= 640 else 1}
+        spec["resolve"] = {"legend": {"stroke": "shared", "strokeDash": "shared"}}
         title = "Waits: share of jobs that started within so long"
     else:
         sets = {"groups": group_columns(listed, names, by)}
         spec = group_panel("groups", names, sets["groups"], max(160, width - 260))
-        title = f"Waits by {_GROUP_WORDS[by]}: half (circle), nine in ten (diamond), 99 in 100 (line) wait at most so long"
+        title = f"Waits by {_GROUP_WORDS[by]}: p50 (circle), p90 (diamond), p99 (stroke)"
     spec["title"] = heads.head(title, subtitles(listed, names), width)
     return offline_chart(spec, sets, mode, describe_waits(listed, names))
 
@@ -86,13 +90,17 @@ def subtitles(runs: "Sequence[Run]", names: Sequence[str]) -> list[str]:
         if run.ledger.waits_on.any()
     ]
     bounds = (
-        f"waits that had not ended count as waited so far (lower bounds): {', '.join(open_)}" if open_ else ""
+        f"waits that had not ended count as waited so far (lower bounds, hollow or banded): {', '.join(open_)}"
+        if open_
+        else ""
     )
     notes = dict.fromkeys(heads.empty_words(run) or heads.aside_words(run) for run in runs)
     return [heads.cluster_words(first.problem), heads.workload_words(first.problem), bounds, *notes]
 
 
-def curve_columns(runs: "Sequence[Run]", names: Sequence[str], *, debug: bool) -> Columns:
+def curve_columns(
+    runs: "Sequence[Run]", names: Sequence[str], *, debug: bool, most: int = MAX_POINTS
+) -> Columns:
     """Distribution of waits: ``policy, x`` (seconds), ``high`` and ``low`` (per cent of jobs).
 
     ``high`` counts a wait that had not ended as waited so far, as the figures do; ``low`` as never ending. What
@@ -106,7 +114,7 @@ def curve_columns(runs: "Sequence[Run]", names: Sequence[str], *, debug: bool) -
         waits, ended = np.sort(books.wait_s[mine]), np.sort(books.wait_s[mine & ~books.waits_on])
         if not len(waits):
             continue
-        at = places(waits, right)
+        at = places(waits, right, most)
         high = np.searchsorted(waits, at, side="right") / len(waits)
         low = np.searchsorted(ended, at, side="right") / len(waits)
         columns["policy"] += [name] * len(at)
@@ -117,16 +125,17 @@ def curve_columns(runs: "Sequence[Run]", names: Sequence[str], *, debug: bool) -
     return columns
 
 
-def places(waits: Int64, right: int) -> Int64:
-    """Waits at which a curve has a point: 0, every different one or as many as are even on a log axis, the right end."""
+def places(waits: Int64, right: int, most: int = MAX_POINTS) -> Int64:
+    """Waits at which a curve has a point: 0, every different one (or places even on a log axis), the right end."""
     different = np.unique(waits)
-    if len(different) > MAX_POINTS:
-        different = np.unique(np.geomspace(1, right, MAX_POINTS).round().astype(np.int64))
+    if len(different) > most:
+        different = np.unique(np.geomspace(1, right, most).round().astype(np.int64))
     return np.unique(np.concatenate(([0], different, [right])))
 
 
 def _x(name: str, title: str | None) -> Spec:
-    axis = {"values": list(_TICKS), "labelExpr": _LABELS, "title": title, "labelOverlap": True, "grid": True}
+    axis = {"values": list(_TICKS), "labelExpr": _LABELS, "title": title, "grid": True}
+    axis |= {"labelOverlap": "greedy", "labelSeparation": 3, "labelFontSize": 10}
     return field(name, scale={"type": "log", "nice": False, "domainMin": ZERO_AT}, axis=axis)
 
 
@@ -186,10 +195,12 @@ def groups_of(run: "Run", by: By) -> list[tuple[str, Bools]]:
 def group_columns(runs: "Sequence[Run]", names: Sequence[str], by: By) -> Columns:
     """Percentiles by group and policy: ``group, policy, p50, p90, p99`` (seconds, on the axis), ``says``, ``bound``.
 
-    ``bound`` is 1 where a wait that had not ended is at most the 90th percentile, which then is a lower bound.
+    ``p50_bound`` and so on are 1 where a wait that had not ended is at most the percentile, which then is a lower
+    bound.
     """
     columns: Columns = {
-        name: [] for name in ("group", "policy", "p50", "p90", "p99", "jobs", "says", "bound")
+        name: []
+        for name in ("group", "policy", "jobs", "says", *_NAMES, *(f"{name}_bound" for name in _NAMES))
     }
     for run, name in zip(runs, names, strict=True):
         books = run.ledger
@@ -198,17 +209,18 @@ def group_columns(runs: "Sequence[Run]", names: Sequence[str], by: By) -> Column
             found = percentiles(books.wait_s[mine])
             if found[1] is None:
                 continue
-            p50, p90, p99 = (float(value or 0) for value in found)
+            values = [float(value or 0) for value in found]
             unended = books.wait_s[mine & books.waits_on]
-            bound = bool((unended <= p90).any())
             columns["group"].append(label)
             columns["policy"].append(name)
-            for key, value in zip(("p50", "p90", "p99"), (p50, p90, p99), strict=True):
+            said = []
+            for key, value in zip(_NAMES, values, strict=True):
+                bound = bool((unended <= value).any())
                 columns[key].append(max(value, ZERO_AT))
+                columns[f"{key}_bound"].append(int(bound))
+                said.append(("≥ " if bound else "") + (words(value) if value else "none"))
             columns["jobs"].append(int(mine.sum()))
-            columns["bound"].append(int(bound))
-            said = " / ".join(words(value) if value else "none" for value in (p50, p90, p99))
-            columns["says"].append(("at least " if bound else "") + said)
+            columns["says"].append(" / ".join(said))
     return columns
 
 
@@ -234,7 +246,6 @@ def group_panel(data: str, names: Sequence[str], columns: Columns, width: int) -
     ]
     rule = {"type": "rule", "strokeWidth": 2, "clip": True}
     both = {"y": y, **off, "tooltip": tips}
-    hollow = {"condition": {"test": "datum.bound == 1", "value": 0}, "value": 1}
     shapes = (("p50", "circle", 55), ("p90", "diamond", 85))
     stroke = field("policy", "nominal", **colour)
     fill = field("policy", "nominal", **colour)
@@ -248,13 +259,23 @@ def group_panel(data: str, names: Sequence[str], columns: Columns, width: int) -
                 mark(
                     data,
                     {"type": "point", "shape": shape, "size": size, "strokeWidth": 1.6, "clip": False},
-                    {"x": x | {"field": name}, "stroke": stroke, "fill": fill, "fillOpacity": hollow, **both},
+                    {
+                        "x": x | {"field": name},
+                        "stroke": stroke,
+                        "fill": fill,
+                        "fillOpacity": _hollow(name),
+                        **both,
+                    },
                 )
                 for name, shape, size in shapes
             ),
             mark(data, tick, {"x": x | {"field": "p99"}, "stroke": stroke, **both}),
         ],
     }
+
+
+def _hollow(name: str) -> Spec:
+    return {"condition": {"test": f"datum.{name}_bound == 1", "value": 0}, "value": 1}
 
 
 def describe_waits(runs: "Sequence[Run]", names: Sequence[str]) -> str:
