@@ -167,7 +167,7 @@ class Run:
         ``now_gpus`` is what level-by-level sharing of the installed GPUs gives for what is wanted then (unused
         share to siblings first), in whole GPUs by largest remainder; ``nominal_gpus`` does not depend on demand.
         """
-        from gpuplan.fairshare.explain import shares_at
+        from gpuplan.fairshare.instant import shares_at
 
         return shares_at(self, self.instant(t))
 

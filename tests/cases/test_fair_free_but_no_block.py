@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from gpuplan.fairshare.blocks import fits, largest_block, unusable_share
-from gpuplan.fairshare.explain import Instant
+from gpuplan.fairshare.instant import Instant
 from gpuplan.fairshare.jobs import jobs
 from gpuplan.fairshare.model import BudgetNode, Drain, FairshareScenario, Int64, Pool
 from gpuplan.fairshare.run import Run, simulate
@@ -84,10 +84,10 @@ def test_the_reason_names_the_block(
     right, wanted = expected[name], situations[name]["job"]["gpus"]
     assert run.jobs.set_index("job").first_start_s["wants"] == 3600
     assert int(Instant(run, 90).free.sum()) == right["free"]
-    assert run.why("wants", 90).endswith(
+    assert (
         f"{right['free']} GPUs are free, the largest free block on one node is {right['largest_block']}, "
         f"it wants {wanted} on one node."
-    )
+    ) in run.why("wants", 90)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -108,10 +108,10 @@ def test_the_complaint_of_the_case(situations: dict[str, Any], expected: dict[st
     now = Instant(run, 90)
     assert int(now.free.sum()) == right["free"]
     assert bool(now.runs[-1]) == right["can_start"]
-    assert run.why("wants", 90).endswith(
+    assert (
         f"{right['free']} GPUs are free, the largest free block on one node is {right['largest_block']}, "
         f"it wants {wanted} on one node."
-    )
+    ) in run.why("wants", 90)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -139,8 +139,8 @@ def test_a_node_in_maintenance_is_not_free(situations: dict[str, Any]) -> None:
     )
     run = simulate(scenario, "fifo")
     said = run.why("wants", 90)
-    assert said.endswith(
+    assert (
         "6 GPUs are free, the largest free block on one node is 3, it wants 8 on one node; "
         "1 node takes no work (drain or repair)."
-    )
+    ) in said
     assert run.jobs.set_index("job").first_start_s["wants"] == 630

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from fairshare.by_hand import FINISHED, problem_of, raw_of, run_of, two_teams
-from gpuplan.fairshare.explain import ordinal, span
 from gpuplan.fairshare.jobs import jobs
 from gpuplan.fairshare.model import DAY, NEVER, BudgetNode, Drain, Pool
 from gpuplan.fairshare.run import Run
+from gpuplan.fairshare.words import ordinal, span
 from gpuplan.inputs.errors import InputError
 
 
@@ -35,7 +35,7 @@ def test_a_waiting_job_with_a_claim(run: Run) -> None:
         "late (8 GPUs) has waited 3 min. It is first of 1 in a. a has used 0.105 of its share of the window; none of "
         "its siblings waits. It may preempt work past its minimum run time of budgets whose ratio is more than 0.010 "
         "higher; 0 GPUs of 8 run inside their minimum. 4 GPUs are free, the largest free block on one node is 4, it "
-        "wants 2 whole nodes of 4, 1 is empty."
+        "wants 2 whole nodes of 4, 1 is empty. Declared limits do not tell when it will fit."
     )
     # a has used 1,200 + 580 + 1,240 = 3,020 of 28,800
     assert f"{3020 / 28800:.3f}" == "0.105"
@@ -45,7 +45,8 @@ def test_a_preempted_job_without_a_claim(run: Run) -> None:
     assert run.why("fill", 350) == (
         "fill (4 GPUs) was preempted 40 s ago and waits to go on. Its declared minimum is 0, so it has no claim and "
         "takes free GPUs only. It is first of 1 in b. The team runs 0 GPUs of such work; the least of it by share goes "
-        "first. 2 GPUs are free, the largest free block on one node is 2, it wants 4 on one node."
+        "first. 2 GPUs are free, the largest free block on one node is 2, it wants 4 on one node. "
+        "Declared limits do not tell when it will fit."
     )
 
 
@@ -102,10 +103,49 @@ def test_lines_of_the_policies() -> None:
     assert "It is 2nd of 3 by declared limit, the shortest first; first is t (4 GPUs)." in lines("sjf").why(
         "s", 50
     )
-    assert "It is 2nd of 3 in line; first is h (8 GPUs)." in lines("easy").why("s", 50)
+    said = lines("easy").why("s", 50)
+    assert "It is 2nd of 3 in line; first is h (8 GPUs)." in said
+    assert said.endswith("4 GPUs are free, it wants 2. It would fit; it might delay what waits before it.")
     assert lines("fifo").why("h", 50) == (
-        "h (8 GPUs) has waited 40 s. It is first of 3 in line. 4 GPUs are free, it wants 8."
+        "h (8 GPUs) has waited 40 s. It is first of 3 in line. 4 GPUs are free, it wants 8. "
+        "By declared limits it fits in 8 min at the latest, if nobody else starts."  # 500 - 50 s
     )
+
+
+def test_when_declared_limits_make_room() -> None:
+    """Nodes of 4: x (4) on 0 to 300 s, y (2) on 1 to 100 s, on 2 z (1) without a limit and v (1) to 200 s."""
+    made = jobs(
+        ["x", "y", "z", "v", "one", "gang", "all"],
+        [0] * 7,
+        [4, 2, 1, 1, 4, 6, 12],
+        [90] * 7,
+        limit_s=[300, 100, -1, 200, -1, -1, -1],
+        team="a",
+    )
+    problem = problem_of(made, (Pool(3, 4),), until_s=80)
+    row = problem.jobs.name.tolist().index  # ties of submission are in order of their names
+    rows = [(row("x"), 0, 80, 3, {0: 4}), (row("y"), 0, 80, 3, {1: 2})]
+    rows += [(row("z"), 0, 80, 3, {2: 1}), (row("v"), 0, 80, 3, {2: 1})]
+    run = run_of(problem, raw_of(problem, rows, 80), "fifo")
+    # a node of its own: node 1 after 100 s, that is in 50 s
+    assert run.why("one", 50).endswith(
+        "By declared limits it fits in 50 s at the latest, if nobody else starts."
+    )
+    # one node whole and 2 GPUs more: node 1 after 100 s, and node 2 has 2 free
+    assert run.why("gang", 50).endswith(
+        "By declared limits it fits in 50 s at the latest, if nobody else starts."
+    )
+    # all three nodes whole: z has no limit
+    assert run.why("all", 50).endswith("Declared limits do not tell when it will fit.")
+
+
+def test_a_job_that_goes_on_has_part_of_its_limit_behind_it() -> None:
+    """x: limit 1,000 s, 600 s kept; from 700 s on 10 s of restart and at most 400 s more: until 1,110 s."""
+    made = jobs(["x", "y"], [0, 0], [8, 8], [1000, 5], limit_s=[1000, 5], team=["a", "b"], minimum_s=10)
+    problem = problem_of(made, (Pool(1, 8),), until_s=800)
+    rows = [(0, 0, 600, 1, {0: 8}, 0, 600), (0, 700, 800, 3, {0: 8}, 10, 90)]
+    said = run_of(problem, raw_of(problem, rows, 800), "fifo").why("y", 790)
+    assert "By declared limits it fits in 5 min at the latest" in said  # 1,110 - 790 = 320 s
 
 
 def test_never_says_why() -> None:
@@ -126,7 +166,7 @@ def test_only_the_gpus_that_it_accepts_count() -> None:
         .why("y", 10)
         .endswith(
             "2 A100 are free, the largest free block on one node is 2, it wants 4 on one node; "
-            "1 node takes no work (drain or repair)."
+            "1 node takes no work (drain or repair). Declared limits do not tell when it will fit."
         )
     )
 
