@@ -3,14 +3,14 @@
 from fairshare.reference import Outcome, Stretch
 
 from gpuplan.fairshare.model import FairshareScenario
-from gpuplan.fairshare.policies import POLICIES
+from gpuplan.fairshare.policies import ALL
 from gpuplan.fairshare.problem import compile_problem
 
 
 def engine(scenario: FairshareScenario, policy: str) -> Outcome:
     """The run of a scenario by the policy on the engine."""
     problem = compile_problem(scenario)
-    raw = POLICIES[policy].run(problem)
+    raw = next(p for p in ALL if p.name == policy).run(problem)
     s = raw.stretches
     nodes: list[dict[int, int]] = [{} for _ in range(len(s))]
     for k, node, gpus in zip(

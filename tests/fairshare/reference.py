@@ -323,11 +323,11 @@ class World:
         for drain in self.drains:
             if drain.from_s <= self.t and not drain.begun:
                 drain.begun = self.something_happened = True
-        for drain in self.drains:
-            if not drain.begun or drain.repair_start is not None:
-                continue
+        draining = [d for d in self.drains if d.begun and d.repair_start is None]
+        for drain in draining:
             for work in self.occupants(drain.node):
                 self.clear(work, self.t >= drain.from_s + self.contract.max_min_runtime_s)
+        for drain in draining:
             if not self.occupants(drain.node):
                 drain.repair_start, drain.repair_end = self.t, self.t + drain.repair_s
                 self.something_happened = True

@@ -319,12 +319,14 @@ def fair_tree(world: World) -> None:
 
 
 def fair_tree_ranks(world: World, budget: Budget) -> list[int]:
-    """Leaves depth first by descending share / share of the usage among siblings."""
+    """Leaves depth first by descending share / share of the usage among siblings; Slurm's is 0 where the share is."""
 
     def used(b: Budget) -> float:
         return sum(world.usage[leaf] for leaf in b.leaves())
 
     def level(b: Budget) -> float | Fraction:
+        if b.among == 0:
+            return 0
         return b.among / Fraction(used(b)) if used(b) else inf
 
     ordered = sorted(budget.children, key=level, reverse=True)

@@ -16,7 +16,17 @@ from gpuplan.fairshare.policies import POLICIES
 #: GPUPLAN_EXAMPLES=20 tries twenty times as many scenarios.
 MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
 
-ON_NODES = [name for name in POLICIES if name != "conservative"]
+ON_NODES = (
+    "fifo",
+    "fifo-skip",
+    "fifo-per-type",
+    "easy",
+    "sjf",
+    "priority-tiers",
+    "static-partitions",
+    "fair-share",
+    "fair-tree",
+)
 
 
 def tidy(outcome: Outcome) -> tuple[list[tuple[object, ...]], int, list[tuple[int, int]], set[int]]:
@@ -33,6 +43,8 @@ def agree(scenario: FairshareScenario, policy: str) -> None:
 @given(st.data())
 @settings(deadline=None, max_examples=100 * MORE, suppress_health_check=list(HealthCheck))
 def test_the_engine_agrees_with_the_reference(policy: str, data: st.DataObject) -> None:
+    if policy not in POLICIES:
+        pytest.skip("not written yet")
     agree(data.draw(scenarios(POOLS)), policy)
 
 
