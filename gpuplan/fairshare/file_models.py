@@ -210,7 +210,7 @@ class JobFile(Strict):
     one_node: Annotated[bool, Flag()] = Field(default=False, description="Refuses to be spread over nodes.")
 
 
-JobRows = tuple[Annotated[JobFile, BeforeValidator(as_mapping)], ...]
+JobRows = Annotated[tuple[Annotated[JobFile, BeforeValidator(as_mapping)], ...], Field(max_length=MOST_ROWS)]
 
 
 class WorkloadFile(Strict):
@@ -222,7 +222,7 @@ class WorkloadFile(Strict):
     generate: Annotated[GenerateFile | None, BeforeValidator(lambda value: _or_none(value))] = Field(
         default=None, description="A generated workload."
     )
-    jobs: Annotated[JobRows | None, BeforeValidator(as_list_or_none), Field(max_length=MOST_ROWS)] = Field(
+    jobs: Annotated[JobRows | None, BeforeValidator(as_list_or_none)] = Field(
         default=None, description="The jobs themselves, with the columns of a job table as keys."
     )
 
