@@ -1,6 +1,12 @@
 """From a problem to a kernel's arguments, and from its log to a `RawRun`."""
 
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from gpuplan.fairshare import kernels
 from gpuplan.fairshare.kernels import D_BEGAN, D_ENDED, D_FROM, D_NEXT, D_NODE, D_REPAIR
@@ -45,11 +51,11 @@ def queue(
     aside = {**problem.set_aside, **(set_aside or {})}
     n_lines = 1 if lines is None else len(problem.tree.leaves)
     first = np.cumsum(np.bincount(line, minlength=n_lines)) - np.bincount(line, minlength=n_lines)
-    rows = np.zeros((n_lines, 6), np.int64)
+    rows = np.zeros((n_lines, 21), np.int64)
     rows[:, kernels.LOW] = rows[:, kernels.HIGH] = first
     rows[:, kernels.QUOTA] = NEVER if quota is None else quota
     rows[:, kernels.RANKED] = np.arange(n_lines)
-    tree, usage = budgets(problem.tree) if fair_tree else (np.zeros((0, 5), np.int64), np.zeros((0, 3)))
+    tree, usage = budgets(problem.tree) if fair_tree else (np.zeros((0, 8), np.int64), np.zeros((0, 3)))
     if fair_tree:
         rows[:, kernels.BUDGET] = problem.tree.leaves
     table = work(problem, aside, by, line)
@@ -70,16 +76,123 @@ def queue(
     return raw_run(problem, tables, drains, aside)
 
 
+def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
+    """Run budgets with time slicing, or priority tiers (see `gpuplan.fairshare.kernels.run_contract`)."""
+    jobs, n = problem.jobs, len(problem.jobs)
+    limit = problem.scenario.behaviour.opt_out_limit_gpus
+    opted = jobs.opted_out & (jobs.gpus <= limit) if tiers else np.zeros(n, np.bool_)
+    line = np.where(opted, problem.team + 1, 0) if tiers else problem.team
+    n_lines = len(problem.tree.leaves) + tiers
+    loose = np.zeros(n, np.bool_) if tiers else jobs.minimum_s == 0
+    masks = np.unique(problem.mask, return_inverse=True)[1].astype(np.int64)
+    ranks = np.empty(n, np.int64)
+    ranks[np.lexsort((np.arange(n), -jobs.priority))] = np.arange(n)
+    columns = (line, loose, jobs.gpus, masks)
+    order = np.lexsort((ranks, *reversed(columns)))
+    table = work(problem, problem.set_aside, order, line)
+    table[:, kernels.RANK], table[:, kernels.PRIORITY], table[:, kernels.OPTED] = ranks, jobs.priority, opted
+    groups, rows = groups_of(table, order, columns, n_lines)
+    rows[:, kernels.QUOTA] = np.where(np.arange(n_lines) > 0, limit, NEVER) if tiers else NEVER
+    links, weights, shares = budget_weights(problem)
+    if not tiers:
+        rows[:, kernels.BUDGET] = problem.tree.leaves
+    keys = np.zeros((n, 2), np.int64)
+    keys[:, kernels.KEY_A] = problem.minimum_s[order]
+    drains = drain_table(problem)
+    tables = Tables(problem, n_lines)
+    still = (table, *nodes(problem), order, rows, groups, *empty_set(n), keys, links, weights, shares, drains)
+    still = (*still, np.zeros((2, 1 + masks.max(initial=0)), np.int64), np.zeros(problem.gpus + 1, np.int64))
+    still = (*still, np.zeros((problem.gpus + 1, 2), np.int64))
+    while kernels.run_contract(
+        int(tiers),
+        rules(problem),
+        tables.state,
+        jobs.submit_s,
+        *still,
+        *tables.growing,
+        tables.shields,
+        tables.points,
+    ):
+        tables.grow()
+    return raw_run(problem, tables, drains, problem.set_aside)
+
+
+def groups_of(
+    table: Int64, order: Int64, columns: Sequence[npt.NDArray[Any]], n_lines: int
+) -> tuple[Int64, Int64]:
+    """The kernels' tables of groups int64[K, 7] and lines int64[L, 21]; the group of each job is written.
+
+    ``columns``: line, unallocated, GPUs and mask of each job, by which ``order`` sorts.
+    """
+    sorted_columns = [column[order] for column in columns]
+    new = np.zeros(len(order), np.bool_)
+    new[:1] = True
+    for column in sorted_columns:
+        new[1:] |= column[1:] != column[:-1]
+    first = np.flatnonzero(new)
+    groups = np.full((len(first), 7), -1, np.int64)
+    groups[:, kernels.G_FROM] = first
+    groups[:, kernels.G_TO] = np.append(first[1:], len(order))
+    groups[:, kernels.G_GPUS] = sorted_columns[2][first]
+    groups[:, kernels.G_MASK] = sorted_columns[3][first]
+    table[order, kernels.GROUP] = np.cumsum(new) - 1
+    rows = np.zeros((n_lines, 21), np.int64)
+    kinds = 2 * sorted_columns[0][first] + sorted_columns[1][first]
+    rows[:, kernels.FROM] = np.searchsorted(kinds, 2 * np.arange(n_lines))
+    rows[:, kernels.MIDDLE] = np.searchsorted(kinds, 2 * np.arange(n_lines) + 1)
+    rows[:, kernels.TO] = np.searchsorted(kinds, 2 * np.arange(n_lines) + 2)
+    rows[:, kernels.LAST] = rows[:, kernels.TAIL] = np.arange(n_lines)
+    return groups, rows
+
+
+def budget_weights(problem: Problem) -> tuple[Int64, Floats, Floats]:
+    """Links of the budgets, what sorts them, shares of the leaves (see `gpuplan.fairshare.kernels.run_contract`).
+
+    Weights are whole numbers, so that equal ratios are equal numbers: a quotient of whole numbers is rounded correctly.
+    """
+    tree = problem.tree
+    n = len(tree.path)
+    links = np.zeros((n, 8), np.int64)
+    links[:, :5] = budgets(tree)[0][:, :5]
+    weights = np.zeros((n, 3))
+    children: dict[int, list[int]] = {}
+    for b in range(1, n):
+        links[b, kernels.DEPTH] = links[tree.parent[b], kernels.DEPTH] + 1
+        children.setdefault(int(tree.parent[b]), []).append(b)
+    capacity = Fraction(problem.gpus * problem.scenario.window_s)
+    for parent, below in children.items():
+        whole = whole_numbers([tree.exact[b] for b in below])
+        weights[below, kernels.WEIGHT] = [float(number) for number in whole]
+        if any(whole):
+            gap = Fraction(problem.hysteresis) * capacity * tree.exact[parent] / sum(whole)
+            weights[parent, kernels.GAP] = float(gap)
+    weights[0, kernels.WEIGHT] = 1.0
+    return links, weights, np.array(whole_numbers([tree.exact[b] for b in tree.leaves.tolist()]), np.float64)
+
+
+def whole_numbers(fractions: Sequence[Fraction]) -> list[int]:
+    """The smallest whole numbers in the same proportion."""
+    scale = math.lcm(*(fraction.denominator for fraction in fractions))
+    numbers = [int(fraction * scale) for fraction in fractions]
+    divisor = math.gcd(*numbers) or 1
+    return [number // divisor for number in numbers]
+
+
 class Tables:
     """The tables of a run that may prove too short, and the state that outlives a pause to make them longer."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, n_lines: int = 0) -> None:
         n = len(problem.jobs)
         self.nodes = len(problem.node_gpus)
-        self.state = np.zeros(8, np.int64)
+        self.state = np.zeros(14, np.int64)
         self.heap = np.empty((min(n, problem.gpus) + 64, 2), np.int64)
         self.log = np.empty((n + min(n, problem.gpus) + 64, 9), np.int64)
-        self.places = np.empty((4 * self.nodes, 3), np.int64)
+        self.places = np.empty((8 * self.nodes, 3), np.int64)
+        self.shields = np.empty((len(self.heap) if n_lines else 0, 2), np.int64)
+        self.points = np.zeros((2 * n + 2 * n_lines + 64 if n_lines else 0, 4), np.int64)
+        self.points[:, kernels.P_NEXT] = -1
+        self.state[kernels.S_POINTS] = n_lines
+        self.n_lines = n_lines
 
     @property
     def growing(self) -> tuple[Int64, ...]:
@@ -88,15 +201,16 @@ class Tables:
 
     def grow(self) -> None:
         """Each table twice as long, and longer by what one instant may add."""
-        more = int(self.state[kernels.S_WAITING]) + 2 * self.nodes
-        self.heap, self.log, self.places = (
+        more = int(self.state[kernels.S_WAITING]) + 4 * self.nodes + self.n_lines
+        tables = (*self.growing, self.shields, self.points)
+        self.heap, self.log, self.places, self.shields, self.points = (
             np.concatenate((table, np.empty((len(table) + more, table.shape[1]), np.int64)))
-            for table in self.growing
+            for table in tables
         )
 
 
 def rules(problem: Problem) -> Int64:
-    """Horizon, patience, checkpoint interval and restart cost; int64[4]."""
+    """Horizon, patience, checkpoint interval, restart cost, window, and what is large in a flat pool; int64[6]."""
     contract = problem.scenario.contract
     return np.array(
         [
@@ -104,6 +218,8 @@ def rules(problem: Problem) -> Int64:
             contract.max_min_runtime_s,
             contract.checkpoint_every_s,
             contract.restart_cost_s,
+            problem.scenario.window_s,
+            1 if problem.scenario.flat else NEVER,
         ]
     )
 
@@ -126,9 +242,9 @@ def bit_lengths(numbers: Int64) -> Int64:
 
 
 def work(problem: Problem, set_aside: dict[int, str], order: Int64, line: Int64) -> Int64:
-    """The kernels' table of jobs, fresh; int64[J, 17]."""
+    """The kernels' table of jobs, fresh; int64[J, 25]."""
     jobs = problem.jobs
-    table = np.full((len(jobs), 17), -1, np.int64)
+    table = np.full((len(jobs), 25), -1, np.int64)
     table[:, kernels.GPUS] = jobs.gpus
     table[:, kernels.RUN] = jobs.run_s
     table[:, kernels.LIMIT] = jobs.limit_s
@@ -139,20 +255,20 @@ def work(problem: Problem, set_aside: dict[int, str], order: Int64, line: Int64)
     table[:, kernels.GROUP] = np.unique(problem.mask, return_inverse=True)[1]
     table[:, kernels.LINE] = line
     table[order, kernels.WHERE] = np.arange(len(jobs))
-    table[:, [kernels.DONE, kernels.OWES]] = 0
+    table[:, [kernels.DONE, kernels.OWES, kernels.MARK, kernels.OPTED]] = 0
     return table
 
 
 def nodes(problem: Problem) -> tuple[Int64, Int64, Int64]:
     """The kernels' tables of nodes, pools and seats, all empty."""
     size = problem.node_gpus
-    table = np.zeros((len(size), 11), np.int64)
+    table = np.zeros((len(size), 15), np.int64)
     table[:, kernels.SIZE] = table[:, kernels.FREE] = size
     table[:, kernels.POOL] = problem.node_pool
     table[1:, kernels.OFFSET] = np.cumsum(size)[:-1]
     table[:, kernels.CHAIN] = -1
     table[:, kernels.EXTRA] = NEVER
-    pools = np.zeros((len(problem.pool_first), 2), np.int64)
+    pools = np.zeros((len(problem.pool_first), 6), np.int64)
     pools[:, kernels.FIRST] = problem.pool_first
     np.add.at(pools[:, kernels.SPARE], problem.node_pool, size)
     return table, pools, np.zeros((problem.gpus, 3), np.int64)
@@ -169,9 +285,9 @@ def drain_table(problem: Problem) -> Int64:
 
 
 def budgets(tree: Tree) -> tuple[Int64, Floats]:
-    """The kernels' tables of budgets: links int64[B, 5]; share among siblings and room for usage float64[B, 3]."""
+    """The kernels' tables of budgets: links int64[B, 8]; share among siblings and room for usage float64[B, 3]."""
     n = len(tree.path)
-    links = np.full((n, 5), -1, np.int64)
+    links = np.full((n, 8), -1, np.int64)
     usage = np.zeros((n, 3))
     usage[0, kernels.SHARE] = 1.0
     links[:, kernels.PARENT] = tree.parent

@@ -46,26 +46,51 @@ WORD = (1 << 32) - 1
 
 
 # columns of the tables that go through most functions (few arguments keep calls and compilation short)
-# ``w`` int64[J, 17], a row per job: given ... and kept by the kernel
+# ``w`` int64[J, 25], a row per job: given ... and kept by the kernel
 GPUS, RUN, LIMIT, MINIMUM, RESUMABLE, MASK, GROUP, LINE, WHERE = range(9)
 DONE, OWES, ROW, UNTIL, ENDING, HOME, REST, OUT = range(9, 17)
-# ``m`` int64[N, 11], a row per node
+RANK, PRIORITY, OPTED, CHARGED, IS_PAST, PROTECTED_UNTIL, MARK, SEEN = range(17, 25)
+# ``m`` int64[N, 15], a row per node
 SIZE, POOL, FREE, OFFSET, COUNT, CHAIN, EXTRA, READY, REST_READY, CHOSEN, SCRATCH = range(11)
-# ``pools`` int64[P + 1, 2], a row per pool, and one behind the last
-FIRST, SPARE = range(2)
+LOOSE, PAST, COST, LOST = range(11, 15)
+# ``pools`` int64[P + 1, 6], a row per pool, and one behind the last
+FIRST, SPARE, BEST_CHEAP, BEST_ALL, FULL_CHEAP, FULL_ALL = range(6)
 # ``seats`` int64[G, 3], a row per GPU
 WHO, TAKE, ENDS = range(3)
 # ``q0`` int64[ceil(n / 32), 3] and ``q1``, a row per word and per 32 words of a set of positions
 BITS, LEAST_A, LEAST_B = range(3)
 KEY_A, KEY_B = range(2)
-# ``lines`` int64[L, 6], a row per line
-LOW, HIGH, HELD, QUOTA, BUDGET, RANKED = range(6)
-# ``tree`` int64[B, 5] and ``usage`` float64[B, 3], a row per budget, the root first
-PARENT, DOWN, BESIDE, LEAF, STACK = range(5)
+# ``lines`` int64[L, 21], a row per line
+LOW, HIGH, HELD, QUOTA, BUDGET, RANKED, PAST_GPUS, LOOSE_GPUS, RATE, SHIELDED, SHIELD_SUM, TOTAL, SINCE = (
+    range(13)
+)
+TAIL, LAST, ASKS, FROM, MIDDLE, TO, CLAIMS_AT, CLAIMS = range(13, 21)
+# ``groups`` int64[K, 7], a row per line, kind of occupancy, number of GPUs and mask
+G_FROM, G_TO, G_GPUS, G_MASK, G_HEAD, G_STAMP, G_STATUS = range(7)
+# ``points`` int64[., 4], a row per change of a team's allocated GPUs
+P_TIME, P_TOTAL, P_RATE, P_NEXT = range(4)
+# ``tree`` int64[B, 8], ``usage`` and ``weights`` float64[B, 3], a row per budget, the root first
+PARENT, DOWN, BESIDE, LEAF, STACK, DEPTH, HAD, OPEN = range(8)
 SHARE, USED, LEVEL = range(3)
+KEY, WEIGHT, GAP = range(3)
 # ``rules`` and ``state`` of a simulation
-HORIZON, PATIENCE, CHECKPOINT, RESTART = range(4)
-S_T, S_ARRIVED, S_HEAP, S_LOG, S_PLACES, S_WAITING, S_PAUSED = range(7)
+HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
+(
+    S_T,
+    S_ARRIVED,
+    S_HEAP,
+    S_LOG,
+    S_PLACES,
+    S_WAITING,
+    S_PAUSED,
+    S_SHIELDS,
+    S_POINTS,
+    S_ASKING,
+    S_STAMP,
+    S_VERSION,
+    S_MARKS,
+    S_DEFERRED,
+) = range(14)
 
 
 @njit_step
@@ -673,10 +698,10 @@ def reserve(m: Ints, pools: Ints, seats: Ints, g: int, mask: int, t: int) -> int
 def rank_lines(tree: Ints, usage: Floats, lines: Ints) -> None:
     """Lines by Slurm's Fair Tree: depth first, siblings by descending share / usage share.
 
-    ``tree`` int64[B, 6]: columns `PARENT`, `DOWN` (first child), `BESIDE` (next sibling), `LEAF` (line of a leaf,
+    ``tree`` int64[B, 8]: columns `PARENT`, `DOWN` (first child), `BESIDE` (next sibling), `LEAF` (line of a leaf,
     else -1), the rest is overwritten; siblings are in the order that decides ties. ``usage`` float64[B, 3]: columns
     `SHARE` (among siblings) and `USED` (decayed usage; sums of inner budgets are written into it) are read, `LEVEL` is
-    overwritten. ``lines`` int64[L, 5]: column `RANKED` is overwritten.
+    overwritten. ``lines`` int64[L, 21]: column `RANKED` is overwritten.
     """
     for b in range(len(tree)):
         if tree[b, LEAF] < 0:
@@ -776,12 +801,12 @@ def run_queue(
     ----------
     kind
         `STRICT`, `SKIP`, `PER_TYPE`, `EASY` or `LINES` (each line strict, within its quota).
-    rules : int64[4]
+    rules : int64[6]
         `HORIZON` (the run stops there; `NEVER`: when nothing is left to happen), `PATIENCE` (seconds after which
         work is shut down by hand where a host waits for its repair), `CHECKPOINT` and `RESTART`, seconds.
     decay
         What is left of a line's usage after 300 s (`rank_lines`).
-    state : int64[7]
+    state : int64[14]
         Where the simulation is; all 0 at first.
     submit : int64[J]
         Submission, ascending.
@@ -789,7 +814,7 @@ def run_queue(
         See above.
     order : int64[J]
         Jobs by line, then by their place in it.
-    lines : int64[L, 6]
+    lines : int64[L, 21]
         `LOW` and `HIGH`: nobody of a line waits before position ``LOW`` or from ``HIGH`` on (both the line's first
         position at first); `HELD`, 0; `QUOTA` (GPUs it may hold at once under `LINES`); `BUDGET` (its row in
         ``tree``); `RANKED` (the lines in the order in which they are visited).
@@ -974,3 +999,1232 @@ def run_queue(
     if status == 0:
         cut_off(w, log, n_log, t)
     return status
+
+
+# -------------------------------------------------------------------- contracts
+
+
+@njit_step
+def shift(m: Ints, w: Ints, j: int, column: int, sign: int) -> None:
+    """Add the GPUs of running job ``j`` to a column of its nodes, or take them off."""
+    x = w[j, HOME]
+    g = w[j, GPUS]
+    size = m[x, SIZE]
+    if g <= size:
+        m[x, column] += sign * g
+        return
+    while x >= 0:
+        m[x, column] += sign * size
+        x = m[x, CHAIN]
+    if w[j, REST] >= 0:
+        m[w[j, REST], column] += sign * (g % size)
+
+
+@njit_step
+def sum_up(m: Ints, pools: Ints) -> None:
+    """Bounds on what can start, per pool: `BEST_CHEAP`, `BEST_ALL`, `FULL_CHEAP`, `FULL_ALL` are overwritten.
+
+    ``CHEAP``: free or unallocated; ``ALL``: past its minimum run time too. The most on one node; nodes that could be
+    empty.
+    """
+    for p in range(len(pools) - 1):
+        best_cheap = i64(0)
+        best_all = i64(0)
+        full_cheap = i64(0)
+        full_all = i64(0)
+        for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
+            if m[x, FREE] >= 0:
+                cheap = m[x, FREE] + m[x, LOOSE]
+                every = cheap + m[x, PAST]
+                best_cheap = max(best_cheap, cheap)
+                best_all = max(best_all, every)
+                full_cheap += cheap == m[x, SIZE]
+                full_all += every == m[x, SIZE]
+        pools[p, BEST_CHEAP] = best_cheap
+        pools[p, BEST_ALL] = best_all
+        pools[p, FULL_CHEAP] = full_cheap
+        pools[p, FULL_ALL] = full_all
+
+
+@njit_step
+def hopeless(m: Ints, pools: Ints, g: int, mask: int, claims: int) -> int:
+    """1 where a job of ``g`` GPUs can start in no pool of ``mask`` for want of GPUs that are free or may be taken."""
+    for p in range(len(pools) - 1):
+        if (mask >> p) & 1:
+            size = m[pools[p, FIRST], SIZE]
+            best = pools[p, BEST_ALL] if claims else pools[p, BEST_CHEAP]
+            full = pools[p, FULL_ALL] if claims else pools[p, FULL_CHEAP]
+            if g <= size:
+                if best >= g:
+                    return 0
+            elif full >= g // size:
+                return 0
+    return 1
+
+
+@njit_step
+def weigh(tree: Ints, weights: Floats, b: int) -> None:
+    """The number that sorts budget ``b`` among its siblings: what it had and holds, over its weight."""
+    weights[b, KEY] = tree[b, HAD] / weights[b, WEIGHT] if weights[b, WEIGHT] > 0.0 else np.inf
+
+
+@njit_step
+def claims_on(tree: Ints, weights: Floats, a: int, b: int) -> int:
+    """1 where leaf ``a`` may take from leaf ``b``: compared at the children of their lowest common ancestor."""
+    while tree[a, DEPTH] > tree[b, DEPTH]:
+        a = tree[a, PARENT]
+    while tree[b, DEPTH] > tree[a, DEPTH]:
+        b = tree[b, PARENT]
+    while tree[a, PARENT] != tree[b, PARENT]:
+        a = tree[a, PARENT]
+        b = tree[b, PARENT]
+    return 1 if weights[a, KEY] + weights[tree[a, PARENT], GAP] < weights[b, KEY] else 0
+
+
+@njit_step
+def has_claims(lines: Ints, tree: Ints, weights: Floats, line: int) -> int:
+    """1 where work of ``line`` may take from any running work that is past its minimum."""
+    for other in range(len(lines)):
+        mine = other == line
+        if lines[other, PAST_GPUS] > 0 and (
+            mine or claims_on(tree, weights, lines[line, BUDGET], lines[other, BUDGET])
+        ):
+            return 1
+    return 0
+
+
+@njit_step
+def has_right(tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, j: int, v: int) -> int:
+    """1 where waiting job ``j`` has a claim on running job ``v``, its minimum run time aside."""
+    if tiers:
+        return 1 if w[v, PRIORITY] < w[j, PRIORITY] and w[v, OPTED] == 0 else 0
+    if w[v, CHARGED] == 0:
+        return 1
+    a = w[j, LINE]
+    b = w[v, LINE]
+    if a == b:
+        return 1 if w[v, RANK] > w[j, RANK] and w[v, MINIMUM] > w[j, MINIMUM] else 0
+    return claims_on(tree, weights, lines[a, BUDGET], lines[b, BUDGET])
+
+
+@njit_step
+def may_take(
+    tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, log: Ints, j: int, v: int, t: int
+) -> int:
+    """1 where waiting job ``j`` may take the GPUs of running job ``v`` at ``t``."""
+    if w[v, CHARGED] == 1 and (w[v, IS_PAST] == 0 or log[w[v, ROW], START] == t):
+        return 0
+    return has_right(tiers, lines, tree, weights, w, j, v)
+
+
+@njit_step
+def loss(w: Ints, log: Ints, v: int, t: int, checkpoint: int) -> int:
+    """GPU-seconds that interrupting ``v`` at ``t`` loses."""
+    return w[v, GPUS] * (t - log[w[v, ROW], START] - kept_at(w, log, v, t, checkpoint))
+
+
+@njit_step
+def next_victim(
+    tiers: int,
+    lines: Ints,
+    tree: Ints,
+    weights: Floats,
+    w: Ints,
+    m: Ints,
+    seats: Ints,
+    log: Ints,
+    rules: Ints,
+    j: int,
+    x: int,
+    t: int,
+    mark: int,
+) -> int:
+    """Whose GPUs on node ``x`` job ``j`` takes next; -1: nobody's. Jobs with `MARK` ``mark`` are taken already.
+
+    Unallocated first (under tiers: the lowest priority), then the least lost, then by arrival.
+    """
+    best = -1
+    best_class = i64(0)
+    best_loss = i64(0)
+    for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
+        v = seats[k, WHO]
+        if w[v, MARK] == mark:
+            continue
+        order = w[v, PRIORITY] if tiers else w[v, CHARGED]
+        if best >= 0 and order > best_class:
+            continue
+        if not may_take(tiers, lines, tree, weights, w, log, j, v, t):
+            continue
+        lost = loss(w, log, v, t, rules[CHECKPOINT])
+        if best < 0 or order < best_class or lost < best_loss or (lost == best_loss and v < best):
+            best = v
+            best_class = order
+            best_loss = lost
+    return best
+
+
+@njit_step
+def price(
+    tiers: int,
+    lines: Ints,
+    tree: Ints,
+    weights: Floats,
+    w: Ints,
+    m: Ints,
+    seats: Ints,
+    log: Ints,
+    rules: Ints,
+    j: int,
+    x: int,
+    need: int,
+    t: int,
+    taken: int,
+    mark: int,
+) -> int:
+    """What taking ``need`` GPUs of node ``x`` costs, into `COST` (allocated GPUs evicted) and `LOST`; 0: it cannot be.
+
+    Jobs with `MARK` ``taken`` are taken already and cost nothing; ``mark`` is a fresh number.
+    """
+    f = m[x, FREE]
+    if f < 0 or f + m[x, LOOSE] + m[x, PAST] < need:
+        return 0
+    m[x, COST] = 0
+    m[x, LOST] = 0
+    for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
+        v = seats[k, WHO]
+        if w[v, MARK] == taken:
+            f += seats[k, TAKE]
+    if f >= need:
+        return 1
+    for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
+        v = seats[k, WHO]
+        w[v, SEEN] = w[v, MARK]
+        if w[v, MARK] == taken:
+            w[v, MARK] = mark
+    possible = 1
+    while f < need:
+        v = next_victim(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, t, mark)
+        if v < 0:
+            possible = 0
+            break
+        w[v, MARK] = mark
+        if w[v, CHARGED] == 1:
+            m[x, COST] += w[v, GPUS]
+        m[x, LOST] += loss(w, log, v, t, rules[CHECKPOINT])
+        f += w[v, GPUS] % m[x, SIZE] if w[v, REST] == x else min(w[v, GPUS], m[x, SIZE])
+    for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
+        w[seats[k, WHO], MARK] = w[seats[k, WHO], SEEN]
+    return possible
+
+
+@njit_step
+def cheaper(m: Ints, x: int, y: int, single: int) -> int:
+    """1 where taking node ``x`` is better than ``y``: allocated GPUs evicted, then lost, free GPUs, index."""
+    if m[x, COST] != m[y, COST]:
+        return 1 if m[x, COST] < m[y, COST] else 0
+    if m[x, LOST] != m[y, LOST]:
+        return 1 if m[x, LOST] < m[y, LOST] else 0
+    if single and m[x, FREE] != m[y, FREE]:
+        return 1 if m[x, FREE] < m[y, FREE] else 0
+    return 1 if x < y else 0
+
+
+@njit_step
+def release(m: Ints, pools: Ints, seats: Ints, w: Ints, lines: Ints, v: int) -> None:
+    """Running job ``v`` gives back its GPUs, and its team's counts know it."""
+    g = w[v, GPUS]
+    line = w[v, LINE]
+    if w[v, CHARGED] == 0:
+        shift(m, w, v, LOOSE, i64(-1))
+        lines[line, LOOSE_GPUS] -= g
+    else:
+        lines[line, RATE] -= g
+        if w[v, IS_PAST]:
+            shift(m, w, v, PAST, i64(-1))
+            lines[line, PAST_GPUS] -= g
+        else:
+            lines[line, SHIELDED] -= g
+            lines[line, SHIELD_SUM] -= g * w[v, PROTECTED_UNTIL]
+    free_places(m, pools, seats, w, v, 1)
+
+
+@njit_step
+def evict(
+    m: Ints,
+    pools: Ints,
+    seats: Ints,
+    w: Ints,
+    lines: Ints,
+    log: Ints,
+    rules: Ints,
+    deferred: Ints,
+    n_deferred: int,
+    v: int,
+    t: int,
+    outcome: int,
+) -> int:
+    """Running job ``v`` is interrupted; it joins its line after this instant. The new number of such jobs."""
+    release(m, pools, seats, w, lines, v)
+    interrupt(w, log, v, t, outcome, rules[CHECKPOINT], rules[RESTART])
+    deferred[n_deferred] = v
+    return n_deferred + 1
+
+
+@njit_step
+def clear(
+    tiers: int,
+    lines: Ints,
+    tree: Ints,
+    weights: Floats,
+    w: Ints,
+    m: Ints,
+    pools: Ints,
+    seats: Ints,
+    log: Ints,
+    rules: Ints,
+    deferred: Ints,
+    n_deferred: int,
+    j: int,
+    x: int,
+    need: int,
+    t: int,
+) -> int:
+    """Take from node ``x`` what job ``j`` may take, until ``need`` GPUs are free; the new number of deferred jobs."""
+    while m[x, FREE] < need:
+        v = next_victim(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, t, i64(-1))
+        n_deferred = evict(m, pools, seats, w, lines, log, rules, deferred, n_deferred, v, t, PREEMPTED)
+    return n_deferred
+
+
+@njit_step
+def take_node(
+    tiers: int,
+    lines: Ints,
+    tree: Ints,
+    weights: Floats,
+    w: Ints,
+    m: Ints,
+    pools: Ints,
+    seats: Ints,
+    log: Ints,
+    rules: Ints,
+    deferred: Ints,
+    n_deferred: int,
+    j: int,
+    guarded: int,
+    t: int,
+    marks: int,
+) -> int:
+    """Give job ``j``, at most a node's GPUs, the cheapest node by evicting; the new number of deferred jobs, or -1."""
+    g = w[j, GPUS]
+    for p in range(len(pools) - 1):
+        if not (w[j, MASK] >> p) & 1 or g > m[pools[p, FIRST], SIZE] or pools[p, BEST_ALL] < g:
+            continue
+        best = -1
+        for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
+            if guarded and m[x, EXTRA] < g:
+                continue
+            marks += 1
+            possible = price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, g, t, i64(-2), marks)
+            if possible and (best < 0 or cheaper(m, x, best, 1)):
+                best = x
+        if best >= 0:
+            n_deferred = clear(
+                tiers,
+                lines,
+                tree,
+                weights,
+                w,
+                m,
+                pools,
+                seats,
+                log,
+                rules,
+                deferred,
+                n_deferred,
+                j,
+                best,
+                g,
+                t,
+            )
+            w[j, HOME] = best
+            w[j, REST] = -1
+            m[best, CHAIN] = -1
+            occupy(m, pools, seats, j, best, g, w[j, UNTIL], 1)
+            if guarded:
+                m[best, EXTRA] -= g
+            return n_deferred
+    return -1
+
+
+@njit_step
+def take_nodes(
+    tiers: int,
+    lines: Ints,
+    tree: Ints,
+    weights: Floats,
+    w: Ints,
+    m: Ints,
+    pools: Ints,
+    seats: Ints,
+    log: Ints,
+    rules: Ints,
+    deferred: Ints,
+    n_deferred: int,
+    j: int,
+    guarded: int,
+    t: int,
+    marks: int,
+) -> int:
+    """Give gang ``j`` the cheapest nodes by evicting; the new number of deferred jobs, or -1.
+
+    Nodes are chosen one by one: a node that shares a gang which is evicted already costs that much less.
+    """
+    for p in range(len(pools) - 1):
+        size = m[pools[p, FIRST], SIZE]
+        whole = w[j, GPUS] // size
+        remainder = w[j, GPUS] - whole * size
+        a = pools[p, FIRST]
+        b = pools[p + 1, FIRST]
+        if not (w[j, MASK] >> p) & 1 or whole == 0 or pools[p, FULL_ALL] < whole:
+            continue
+        taken = marks + 1
+        marks += 1
+        possible = 0
+        for x in range(a, b):
+            m[x, CHOSEN] = -1
+            if guarded and m[x, EXTRA] < size:
+                continue
+            marks += 1
+            if price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, size, t, taken, marks):
+                m[x, CHOSEN] = 0
+                possible += 1
+        if possible < whole:
+            continue
+        for _ in range(whole):
+            best = -1
+            for x in range(a, b):
+                if m[x, CHOSEN] == 0 and (best < 0 or cheaper(m, x, best, 0)):
+                    best = x
+            m[best, CHOSEN] = size
+            for k in range(m[best, OFFSET], m[best, OFFSET] + m[best, COUNT]):
+                v = seats[k, WHO]
+                w[v, MARK] = taken
+                if w[v, GPUS] > size:  # its other nodes cost less now
+                    y = w[v, HOME]
+                    while y >= 0:
+                        if m[y, CHOSEN] == 0:
+                            marks += 1
+                            price(
+                                tiers,
+                                lines,
+                                tree,
+                                weights,
+                                w,
+                                m,
+                                seats,
+                                log,
+                                rules,
+                                j,
+                                y,
+                                size,
+                                t,
+                                taken,
+                                marks,
+                            )
+                        y = m[y, CHAIN]
+                    y = w[v, REST]
+                    if y >= 0 and m[y, CHOSEN] == 0:
+                        marks += 1
+                        price(
+                            tiers, lines, tree, weights, w, m, seats, log, rules, j, y, size, t, taken, marks
+                        )
+        rest = -1
+        if remainder > 0:
+            for x in range(a, b):
+                if m[x, CHOSEN] > 0 or (guarded and m[x, EXTRA] < remainder):
+                    continue
+                marks += 1
+                possible = price(
+                    tiers, lines, tree, weights, w, m, seats, log, rules, j, x, remainder, t, taken, marks
+                )
+                if possible and (rest < 0 or cheaper(m, x, rest, 1)):
+                    rest = x
+            if rest < 0:
+                continue
+        for x in range(a, b):
+            if m[x, CHOSEN] > 0:
+                n_deferred = clear(
+                    tiers,
+                    lines,
+                    tree,
+                    weights,
+                    w,
+                    m,
+                    pools,
+                    seats,
+                    log,
+                    rules,
+                    deferred,
+                    n_deferred,
+                    j,
+                    x,
+                    size,
+                    t,
+                )
+        if rest >= 0:
+            n_deferred = clear(
+                tiers,
+                lines,
+                tree,
+                weights,
+                w,
+                m,
+                pools,
+                seats,
+                log,
+                rules,
+                deferred,
+                n_deferred,
+                j,
+                rest,
+                remainder,
+                t,
+            )
+        last = -1
+        for x in range(a, b):
+            if m[x, CHOSEN] > 0:
+                if last < 0:
+                    w[j, HOME] = x
+                else:
+                    m[last, CHAIN] = x
+                last = x
+                m[x, CHAIN] = -1
+                occupy(m, pools, seats, j, x, size, w[j, UNTIL], 1)
+                if guarded:
+                    m[x, EXTRA] -= size
+        w[j, REST] = rest
+        if rest >= 0:
+            occupy(m, pools, seats, j, rest, remainder, w[j, UNTIL], 1)
+            if guarded:
+                m[rest, EXTRA] -= remainder
+        return n_deferred
+    return -1
+
+
+@njit_step
+def contract_ready(
+    tiers: int,
+    lines: Ints,
+    tree: Ints,
+    weights: Floats,
+    w: Ints,
+    m: Ints,
+    seats: Ints,
+    scratch: Ints,
+    j: int,
+    x: int,
+    need: int,
+    t: int,
+) -> int:
+    """When node ``x`` has ``need`` GPUs that are free or that waiting job ``j`` may take by then.
+
+    An occupant on which ``j`` has a claim counts from the end of its minimum run time, another from its declared end.
+    """
+    f = m[x, FREE]
+    if f < 0:
+        return NEVER + 1
+    n = i64(0)
+    for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
+        n = push(scratch, n, leaves_at(tiers, lines, tree, weights, w, j, seats[k, WHO], t), seats[k, TAKE])
+    when = t
+    while f < need:
+        if n == 0:
+            return NEVER + 1
+        when = max(when, scratch[0, 0])
+        f += scratch[0, 1]
+        n = pop(scratch, n)
+    return when
+
+
+@njit_step
+def leaves_at(tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, j: int, v: int, t: int) -> int:
+    """When running job ``v`` leaves or may be taken by waiting job ``j``."""
+    if has_right(tiers, lines, tree, weights, w, j, v):
+        if w[v, CHARGED] == 0 or w[v, IS_PAST]:
+            return t
+        return max(t, w[v, PROTECTED_UNTIL])
+    return w[v, UNTIL]
+
+
+@njit_step
+def contract_reserve(
+    tiers: int,
+    lines: Ints,
+    tree: Ints,
+    weights: Floats,
+    w: Ints,
+    m: Ints,
+    pools: Ints,
+    seats: Ints,
+    scratch: Ints,
+    j: int,
+    t: int,
+    latest: int,
+) -> int:
+    """Reserve the nodes that job ``j`` can have earliest, if by ``latest``; the promised instant (`NEVER` + 1: none).
+
+    `EXTRA` is overwritten: GPUs of a reserved node that others may hold beyond the promise, `NEVER` elsewhere.
+    """
+    g = w[j, GPUS]
+    best = -1
+    when = NEVER + 1
+    for again in range(2):
+        for p in range(len(pools) - 1):
+            if not (w[j, MASK] >> p) & 1 or (again and p != best):
+                continue
+            size = m[pools[p, FIRST], SIZE]
+            for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
+                m[x, READY] = contract_ready(
+                    tiers, lines, tree, weights, w, m, seats, scratch, j, x, min(g, size), t
+                )
+                if g > size and g % size > 0:
+                    m[x, REST_READY] = contract_ready(
+                        tiers, lines, tree, weights, w, m, seats, scratch, j, x, g % size, t
+                    )
+            r = earliest_nodes(m, pools[p, FIRST], pools[p + 1, FIRST], g)
+            if r < when:
+                when = r
+                best = p
+        if best < 0 or when > latest:
+            return NEVER + 1
+        if len(pools) == 2:
+            break
+    for x in range(pools[best, FIRST], pools[best + 1, FIRST]):
+        if m[x, CHOSEN] > 0:
+            f = m[x, FREE]
+            for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
+                if leaves_at(tiers, lines, tree, weights, w, j, seats[k, WHO], t) <= when:
+                    f += seats[k, TAKE]
+            m[x, EXTRA] = f - m[x, CHOSEN]
+    return when
+
+
+@njit_step
+def ask(w: Ints, lines: Ints, groups: Ints, q0: Ints, q1: Ints, keys: Ints, j: int) -> int:
+    """Job ``j`` joins its line; 1 where it asks for allocated GPUs."""
+    p = w[j, WHERE]
+    k = w[j, GROUP]
+    join(q0, q1, keys, p)
+    if groups[k, G_HEAD] < 0 or p < groups[k, G_HEAD]:
+        groups[k, G_HEAD] = p
+    line = w[j, LINE]
+    if k < lines[line, MIDDLE]:
+        lines[line, ASKS] += 1
+        return 1
+    return 0
+
+
+@njit_step
+def served(w: Ints, groups: Ints, q0: Ints, q1: Ints, keys: Ints, j: int) -> None:
+    """Job ``j`` leaves its line."""
+    p = w[j, WHERE]
+    k = w[j, GROUP]
+    leave_line(q0, q1, keys, p)
+    if groups[k, G_HEAD] == p:
+        groups[k, G_HEAD] = following(q0, q1, keys, p + 1, groups[k, G_TO], NEVER + 1, NEVER + 1, i64(0))
+
+
+@njit_step
+def first_of(
+    w: Ints,
+    order: Ints,
+    groups: Ints,
+    q0: Ints,
+    q1: Ints,
+    keys: Ints,
+    a: int,
+    b: int,
+    stamp: int,
+    soon: int,
+    most: int,
+) -> int:
+    """The first job in line of groups ``a .. b - 1`` that may be tried at this instant; -1: none.
+
+    A group that failed only for jobs not past their minimum run time by the promise (`G_STATUS` 1) offers those that
+    are: minimum at most ``soon``. Groups of more than ``most`` GPUs are passed over.
+    """
+    best = -1
+    for k in range(a, b):
+        p = groups[k, G_HEAD]
+        if p < 0 or groups[k, G_GPUS] > most:
+            continue
+        if groups[k, G_STAMP] == stamp and groups[k, G_STATUS] > 0:
+            if groups[k, G_STATUS] == 2:
+                continue
+            p = following(q0, q1, keys, p, groups[k, G_TO], soon, soon, i64(0))
+            if p < 0:
+                groups[k, G_STATUS] = 2
+                continue
+        j = order[p]
+        if best < 0 or w[j, RANK] < w[best, RANK]:
+            best = j
+    return best
+
+
+@njit_step
+def close_groups(lines: Ints, groups: Ints, line: int, g: int, mask: int, stamp: int, status: int) -> None:
+    """A job of ``line`` failed: those as large with the same mask need not be tried at this instant."""
+    for k in range(lines[line, FROM], lines[line, MIDDLE]):
+        if groups[k, G_MASK] == mask and groups[k, G_GPUS] >= g:
+            if groups[k, G_STAMP] != stamp:
+                groups[k, G_STAMP] = stamp
+                groups[k, G_STATUS] = status
+            else:
+                groups[k, G_STATUS] = max(groups[k, G_STATUS], status)
+
+
+@njit_step
+def open_leaves(lines: Ints, tree: Ints) -> None:
+    """Count, for every budget, the leaves below it with waiting allocated work (`OPEN`)."""
+    for b in range(len(tree)):
+        tree[b, OPEN] = 0
+    for line in range(len(lines)):
+        if lines[line, ASKS] > 0:
+            tree[lines[line, BUDGET], OPEN] = 1
+    for b in range(len(tree) - 1, 0, -1):
+        tree[tree[b, PARENT], OPEN] += tree[b, OPEN]
+
+
+@njit_step
+def close_leaf(tree: Ints, b: int) -> None:
+    """Leaf ``b`` has nothing left to try at this instant."""
+    while b >= 0:
+        tree[b, OPEN] -= 1
+        b = tree[b, PARENT]
+
+
+@njit_step
+def next_leaf(tree: Ints, weights: Floats) -> int:
+    """The line whose turn it is: from the root the open child with the lowest number, ties in the tree's order."""
+    b = i64(0)
+    while tree[b, LEAF] < 0:
+        best = -1
+        child = tree[b, DOWN]
+        while child >= 0:
+            if tree[child, OPEN] > 0 and (best < 0 or weights[child, KEY] < weights[best, KEY]):
+                best = child
+            child = tree[child, BESIDE]
+        b = best
+    return tree[b, LEAF]
+
+
+@njit_step
+def measure(lines: Ints, points: Ints, tree: Ints, weights: Floats, t: int, window: int) -> None:
+    """What every budget had over the window and holds protected from now on (`HAD`, GPU-seconds), and its number."""
+    for b in range(len(tree)):
+        tree[b, HAD] = 0
+    for line in range(len(lines)):
+        had = lines[line, TOTAL] + lines[line, SHIELD_SUM] - lines[line, SHIELDED] * t
+        if t > window:
+            tail = lines[line, TAIL]
+            while points[tail, P_NEXT] >= 0 and points[points[tail, P_NEXT], P_TIME] <= t - window:
+                tail = points[tail, P_NEXT]
+            lines[line, TAIL] = tail
+            had -= points[tail, P_TOTAL] + points[tail, P_RATE] * (t - window - points[tail, P_TIME])
+        tree[lines[line, BUDGET], HAD] = had
+    for b in range(len(tree) - 1, 0, -1):
+        tree[tree[b, PARENT], HAD] += tree[b, HAD]
+        weigh(tree, weights, b)
+
+
+@njit_step
+def charge(tree: Ints, weights: Floats, b: int, amount: int) -> int:
+    """Add what a start commits to the numbers of leaf ``b`` and above; 1 where somebody gains a claim by that."""
+    gains = 0
+    while b > 0:
+        before = weights[b, KEY]
+        tree[b, HAD] += amount
+        weigh(tree, weights, b)
+        parent = tree[b, PARENT]
+        child = tree[parent, DOWN]
+        while child >= 0:
+            bar = weights[child, KEY] + weights[parent, GAP]
+            if child != b and bar >= before and bar < weights[b, KEY]:
+                gains = 1
+            child = tree[child, BESIDE]
+        b = parent
+    return gains
+
+
+@njit_step
+def note_rates(lines: Ints, points: Ints, n_points: int, t: int) -> int:
+    """Note the teams whose allocated GPUs changed at ``t``; the new number of points."""
+    for line in range(len(lines)):
+        last = lines[line, LAST]
+        if points[last, P_RATE] == lines[line, RATE]:
+            continue
+        if points[last, P_TIME] == t:
+            points[last, P_RATE] = lines[line, RATE]
+            continue
+        points[n_points, P_TIME] = t
+        points[n_points, P_TOTAL] = lines[line, TOTAL]
+        points[n_points, P_RATE] = lines[line, RATE]
+        points[n_points, P_NEXT] = -1
+        points[last, P_NEXT] = n_points
+        lines[line, LAST] = n_points
+        n_points += 1
+    return n_points
+
+
+@njit_step
+def run_contract(
+    tiers: int,
+    rules: Ints,
+    state: Ints,
+    submit: Ints,
+    w: Ints,
+    m: Ints,
+    pools: Ints,
+    seats: Ints,
+    order: Ints,
+    lines: Ints,
+    groups: Ints,
+    q0: Ints,
+    q1: Ints,
+    keys: Ints,
+    tree: Ints,
+    weights: Floats,
+    shares: Floats,
+    drains: Ints,
+    fails: Ints,
+    deferred: Ints,
+    scratch: Ints,
+    heap: Ints,
+    log: Ints,
+    places: Ints,
+    shields: Ints,
+    points: Ints,
+) -> int:
+    """Simulate budgets with time slicing (``tiers`` 0) or priority tiers with preemption (1).
+
+    Everything but ``tiers``, ``rules``, ``submit``, ``order`` and ``shares`` is overwritten.
+
+    Parameters
+    ----------
+    tiers
+        1: lines are work that did not opt out of preemption (0) and the teams' work that did (1 + team).
+    rules : int64[6]
+        As in `run_queue`; `WINDOW` seconds; `LARGE`: the first blocked job of more GPUs gets a reservation where
+        no pool has nodes so large.
+    state : int64[14]
+        Where the simulation is; all 0 at first.
+    submit, w, m, pools, seats, drains, heap, log, places
+        As in `run_queue`.
+    order : int64[J]
+        Jobs by line, kind (allocated first), GPUs, mask, then by their place in line.
+    lines : int64[L, 21]
+        `QUOTA` (of opted-out work), `BUDGET`, `FROM`, `MIDDLE` and `TO` (its groups: allocated, then unallocated);
+        `LAST` and `TAIL` its first point.
+    groups : int64[K, 7]
+        `G_FROM` .. `G_TO` (positions), `G_GPUS`, `G_MASK`, `G_HEAD` -1.
+    q0, q1, keys
+        Waiting positions; `KEY_A` the effective minimum run time.
+    tree : int64[B, 8], weights : float64[B, 3]
+        Links and `DEPTH`; `WEIGHT` among siblings as whole numbers, `GAP` of a parent: the hysteresis in GPU-seconds
+        per weight of its children.
+    shares : float64[L]
+        Shares of the leaves, in any unit.
+    fails : int64[2, C]
+    deferred : int64[G + 1]
+        Jobs that were interrupted at this instant.
+    scratch : int64[G + 1, 2]
+    shields : int64[., 2], points : int64[., 4]
+        Ends of minimum run times; ``points`` begins with a row of 0 per line (`P_NEXT` -1).
+
+    Returns
+    -------
+    int
+        As `run_queue`.
+    """
+    n_jobs = len(submit)
+    t = state[S_T]
+    i = state[S_ARRIVED]
+    n_heap = state[S_HEAP]
+    n_log = state[S_LOG]
+    n_places = state[S_PLACES]
+    n_waiting = state[S_WAITING]
+    resumes = state[S_PAUSED]
+    n_shields = state[S_SHIELDS]
+    n_points = state[S_POINTS]
+    n_asking = state[S_ASKING]
+    stamp = state[S_STAMP]
+    version = state[S_VERSION]
+    marks = state[S_MARKS]
+    drain_at = next_of_drains(drains)
+    n_deferred = state[S_DEFERRED]
+    status = 0
+    while True:
+        if not resumes:
+            while n_heap > 0 and (w[heap[0, 1], ROW] < 0 or w[heap[0, 1], ENDING] != heap[0, 0]):
+                n_heap = pop(heap, n_heap)
+            while n_shields > 0:
+                j = shields[0, 1]
+                if w[j, ROW] >= 0 and w[j, IS_PAST] == 0 and w[j, PROTECTED_UNTIL] == shields[0, 0]:
+                    break
+                n_shields = pop(shields, n_shields)
+            while i < n_jobs and w[i, MASK] == 0:
+                i += 1
+            instant = NEVER
+            if i < n_jobs:
+                instant = submit[i]
+            if n_heap > 0:
+                instant = min(instant, heap[0, 0])
+            if n_shields > 0 and (n_waiting > 0 or len(drains) > 0):
+                instant = min(instant, shields[0, 0])
+            instant = min(instant, drain_at)
+            if instant >= rules[HORIZON]:
+                if rules[HORIZON] < NEVER:
+                    t = rules[HORIZON]
+                break
+            t = instant
+            for line in range(len(lines)):
+                lines[line, TOTAL] += lines[line, RATE] * (t - lines[line, SINCE])
+                lines[line, SINCE] = t
+
+            while n_heap > 0 and heap[0, 0] <= t:
+                j = heap[0, 1]
+                stale = w[j, ROW] < 0 or w[j, ENDING] != heap[0, 0]
+                n_heap = pop(heap, n_heap)
+                if not stale:
+                    release(m, pools, seats, w, lines, j)
+                    finish(w, log, j, t)
+            while n_shields > 0 and shields[0, 0] <= t:
+                j = shields[0, 1]
+                stale = w[j, ROW] < 0 or w[j, IS_PAST] == 1 or w[j, PROTECTED_UNTIL] != shields[0, 0]
+                n_shields = pop(shields, n_shields)
+                if not stale:
+                    w[j, IS_PAST] = 1
+                    shift(m, w, j, PAST, i64(1))
+                    lines[w[j, LINE], PAST_GPUS] += w[j, GPUS]
+                    lines[w[j, LINE], SHIELDED] -= w[j, GPUS]
+                    lines[w[j, LINE], SHIELD_SUM] -= w[j, GPUS] * w[j, PROTECTED_UNTIL]
+            if len(drains) > 0:
+                end_repairs(m, pools, drains, t)
+                begin_drains(m, pools, drains, t, rules[PATIENCE] if tiers else NEVER)
+                for d in range(len(drains)):
+                    if drains[d, D_STATE] != DRAINING:
+                        continue
+                    x = drains[d, D_NODE]
+                    k = m[x, OFFSET]
+                    while k < m[x, OFFSET] + m[x, COUNT]:
+                        v = seats[k, WHO]
+                        if w[v, CHARGED] == 0 or w[v, IS_PAST]:
+                            n_deferred = evict(
+                                m, pools, seats, w, lines, log, rules, deferred, n_deferred, v, t, PREEMPTED
+                            )
+                        elif tiers and drains[d, D_NEXT] <= t:
+                            n_deferred = evict(
+                                m, pools, seats, w, lines, log, rules, deferred, n_deferred, v, t, SHUT_DOWN
+                            )
+                        else:
+                            k += 1
+                begin_repairs(m, drains, t)
+                drain_at = next_of_drains(drains)
+            while i < n_jobs and submit[i] <= t:
+                if w[i, MASK] != 0:
+                    n_asking += ask(w, lines, groups, q0, q1, keys, i)
+                    n_waiting += 1
+                i += 1
+
+        resumes = 0
+        starts = min(n_waiting, len(seats))
+        if (
+            n_log + starts > len(log)
+            or n_heap + starts > len(heap)
+            or n_places + 4 * len(m) > len(places)
+            or n_shields + starts > len(shields)
+            or n_points + len(lines) > len(points)
+        ):
+            resumes = 1
+            status = 1
+            break
+
+        if n_asking > 0:
+            stamp += 1
+            version += 1
+            holder = -1
+            promised = 0
+            promise = NEVER + 1
+            for x in range(len(m)):
+                m[x, EXTRA] = NEVER
+            if not tiers:
+                measure(lines, points, tree, weights, t, rules[WINDOW])
+                open_leaves(lines, tree)
+            sum_up(m, pools)
+            while n_asking > 0:
+                j = -1
+                if tiers:
+                    for line in range(len(lines)):
+                        c = first_of(
+                            w,
+                            order,
+                            groups,
+                            q0,
+                            q1,
+                            keys,
+                            lines[line, FROM],
+                            lines[line, MIDDLE],
+                            stamp,
+                            i64(0),
+                            lines[line, QUOTA] - lines[line, RATE],
+                        )
+                        if c >= 0 and (j < 0 or w[c, RANK] < w[j, RANK]):
+                            j = c
+                    if j < 0:
+                        break
+                else:
+                    if tree[0, OPEN] == 0:
+                        break
+                    line = next_leaf(tree, weights)
+                    j = first_of(
+                        w,
+                        order,
+                        groups,
+                        q0,
+                        q1,
+                        keys,
+                        lines[line, FROM],
+                        lines[line, MIDDLE],
+                        stamp,
+                        promise - t,
+                        NEVER,
+                    )
+                    if j < 0:
+                        close_leaf(tree, lines[line, BUDGET])
+                        continue
+                line = w[j, LINE]
+                g = w[j, GPUS]
+                guarded = 1 if holder >= 0 and j != holder and t + w[j, MINIMUM] > promise else 0
+                if tiers:
+                    claims = 1
+                else:
+                    if lines[line, CLAIMS_AT] != version:
+                        lines[line, CLAIMS_AT] = version
+                        lines[line, CLAIMS] = has_claims(lines, tree, weights, line)
+                    claims = lines[line, CLAIMS]
+                before = n_deferred
+                starts = 0
+                if not hopeless(m, pools, g, w[j, MASK], claims):
+                    w[j, UNTIL] = declared_end(w, j, t)
+                    starts = place(m, pools, seats, w, j, w[j, MASK], guarded, i64(1))
+                    if not starts:
+                        n = take_node(
+                            tiers,
+                            lines,
+                            tree,
+                            weights,
+                            w,
+                            m,
+                            pools,
+                            seats,
+                            log,
+                            rules,
+                            deferred,
+                            n_deferred,
+                            j,
+                            guarded,
+                            t,
+                            marks,
+                        )
+                        marks += len(m) + 2
+                        if n < 0:
+                            n = take_nodes(
+                                tiers,
+                                lines,
+                                tree,
+                                weights,
+                                w,
+                                m,
+                                pools,
+                                seats,
+                                log,
+                                rules,
+                                deferred,
+                                n_deferred,
+                                j,
+                                guarded,
+                                t,
+                                marks,
+                            )
+                            marks += 4 * len(m) * len(m) + 2
+                        if n >= 0:
+                            starts = 1
+                            n_deferred = n
+                if starts:
+                    w[j, CHARGED] = 1
+                    ending = open_stretch(w, j, t, n_log, log, i64(1))
+                    w[j, ENDING] = ending
+                    n_heap = push(heap, n_heap, ending, j)
+                    if g > m[w[j, HOME], SIZE]:
+                        n_places = log_gang(m, w, j, n_log, places, n_places)
+                    lines[line, RATE] += g
+                    w[j, PROTECTED_UNTIL] = t
+                    w[j, IS_PAST] = 1
+                    if tiers and w[j, OPTED]:
+                        w[j, IS_PAST] = 0
+                        w[j, PROTECTED_UNTIL] = 0
+                        lines[line, SHIELDED] += g
+                    elif not tiers and w[j, MINIMUM] > 0:
+                        w[j, IS_PAST] = 0
+                        w[j, PROTECTED_UNTIL] = t + w[j, MINIMUM]
+                        log[n_log, PROTECTED] = t + w[j, MINIMUM]
+                        lines[line, SHIELDED] += g
+                        lines[line, SHIELD_SUM] += g * w[j, PROTECTED_UNTIL]
+                        n_shields = push(shields, n_shields, w[j, PROTECTED_UNTIL], j)
+                    if w[j, IS_PAST]:
+                        shift(m, w, j, PAST, i64(1))
+                        lines[line, PAST_GPUS] += g
+                    n_log += 1
+                    served(w, groups, q0, q1, keys, j)
+                    lines[line, ASKS] -= 1
+                    n_asking -= 1
+                    n_waiting -= 1
+                    sum_up(m, pools)
+                    version += 1
+                    anew = n_deferred > before
+                    if not tiers:
+                        if charge(tree, weights, lines[line, BUDGET], g * w[j, MINIMUM]):
+                            anew = True
+                        if j == holder:
+                            anew = True
+                            holder = -1
+                            promised = 0
+                            promise = NEVER + 1
+                            for x in range(len(m)):
+                                m[x, EXTRA] = NEVER
+                        if anew:
+                            stamp += 1
+                            open_leaves(lines, tree)
+                        elif lines[line, ASKS] == 0:
+                            close_leaf(tree, lines[line, BUDGET])
+                else:
+                    c = groups[w[j, GROUP], G_MASK]
+                    if tiers:
+                        for k in range(len(lines)):
+                            close_groups(lines, groups, k, g, c, stamp, 2)
+                    else:
+                        close_groups(lines, groups, line, g, c, stamp, 1 if guarded else 2)
+                        if not promised and larger_than_a_node(m, pools, w[j, MASK], g, rules[LARGE]):
+                            promised = 1
+                            promise = contract_reserve(
+                                tiers,
+                                lines,
+                                tree,
+                                weights,
+                                w,
+                                m,
+                                pools,
+                                seats,
+                                scratch,
+                                j,
+                                t,
+                                t + rules[PATIENCE],
+                            )
+                            if promise <= NEVER:
+                                holder = j
+
+        if not tiers and n_waiting > n_asking:
+            spare = most_spare(pools)
+            for c in range(fails.shape[1]):
+                fails[0, c] = spare + 1
+            while spare > 0:
+                line = -1
+                best = np.inf
+                for k in range(len(lines)):
+                    if waits_loose(lines, groups, fails, k):
+                        key = lines[k, LOOSE_GPUS] / shares[k] if shares[k] > 0.0 else 1e300
+                        if line < 0 or key < best:
+                            line = k
+                            best = key
+                if line < 0:
+                    break
+                j = first_loose(w, order, lines, groups, fails, line)
+                g = w[j, GPUS]
+                w[j, UNTIL] = declared_end(w, j, t)
+                if place(m, pools, seats, w, j, w[j, MASK], i64(0), i64(1)):
+                    w[j, CHARGED] = 0
+                    w[j, IS_PAST] = 0
+                    w[j, PROTECTED_UNTIL] = t
+                    ending = open_stretch(w, j, t, n_log, log, i64(0))
+                    w[j, ENDING] = ending
+                    n_heap = push(heap, n_heap, ending, j)
+                    if g > m[w[j, HOME], SIZE]:
+                        n_places = log_gang(m, w, j, n_log, places, n_places)
+                    n_log += 1
+                    shift(m, w, j, LOOSE, i64(1))
+                    lines[line, LOOSE_GPUS] += g
+                    served(w, groups, q0, q1, keys, j)
+                    n_waiting -= 1
+                    spare = most_spare(pools)
+                    for c in range(fails.shape[1]):
+                        fails[0, c] = min(fails[0, c], spare + 1)
+                else:
+                    c = groups[w[j, GROUP], G_MASK]
+                    fails[0, c] = min(fails[0, c], g)
+
+        for k in range(n_deferred):
+            n_asking += ask(w, lines, groups, q0, q1, keys, deferred[k])
+            n_waiting += 1
+        n_deferred = i64(0)
+        if not tiers:
+            n_points = note_rates(lines, points, n_points, t)
+    state[S_T] = t
+    state[S_ARRIVED] = i
+    state[S_HEAP] = n_heap
+    state[S_LOG] = n_log
+    state[S_PLACES] = n_places
+    state[S_WAITING] = n_waiting
+    state[S_PAUSED] = resumes
+    state[S_SHIELDS] = n_shields
+    state[S_POINTS] = n_points
+    state[S_ASKING] = n_asking
+    state[S_STAMP] = stamp
+    state[S_VERSION] = version
+    state[S_MARKS] = marks
+    state[S_DEFERRED] = n_deferred
+    if status == 0:
+        cut_off(w, log, n_log, t)
+    return status
+
+
+@njit_step
+def larger_than_a_node(m: Ints, pools: Ints, mask: int, g: int, large: int) -> int:
+    """1 where ``g`` GPUs fit on one node of no pool of ``mask`` (or are more than ``large``)."""
+    if g > large:
+        return 1
+    for p in range(len(pools) - 1):
+        if (mask >> p) & 1 and g <= m[pools[p, FIRST], SIZE]:
+            return 0
+    return 1
+
+
+@njit_step
+def waits_loose(lines: Ints, groups: Ints, fails: Ints, line: int) -> int:
+    """1 where unallocated work of ``line`` waits that has not failed at this instant."""
+    for k in range(lines[line, MIDDLE], lines[line, TO]):
+        if groups[k, G_HEAD] >= 0 and groups[k, G_GPUS] < fails[0, groups[k, G_MASK]]:
+            return 1
+    return 0
+
+
+@njit_step
+def first_loose(w: Ints, order: Ints, lines: Ints, groups: Ints, fails: Ints, line: int) -> int:
+    """The first unallocated job of ``line`` that has not failed at this instant."""
+    best = -1
+    for k in range(lines[line, MIDDLE], lines[line, TO]):
+        if groups[k, G_HEAD] >= 0 and groups[k, G_GPUS] < fails[0, groups[k, G_MASK]]:
+            j = order[groups[k, G_HEAD]]
+            if best < 0 or w[j, RANK] < w[best, RANK]:
+                best = j
+    return best

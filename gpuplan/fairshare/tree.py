@@ -64,11 +64,16 @@ def _walk(
     siblings: tuple[BudgetNode, ...], above: str, parent: int, share: Fraction, count: list[int]
 ) -> Iterator[tuple[str, int, Fraction, bool]]:
     """Rows of the tree below ``parent``, depth first: ``count`` holds the number of rows so far."""
-    total = sum((Fraction(node.weight) for node in siblings), Fraction(0))
+    total = sum((decimal_weight(node) for node in siblings), Fraction(0))
     for node in sorted(siblings, key=lambda node: (natural_key(node.name), node.name)):
         path = f"{above}/{node.name}" if above else node.name
-        part = share * Fraction(node.weight) / total if total else Fraction(0)
+        part = share * decimal_weight(node) / total if total else Fraction(0)
         mine = count[0]
         count[0] += 1
         yield path, parent, part, not node.children
         yield from _walk(node.children, path, mine, part, count)
+
+
+def decimal_weight(node: BudgetNode) -> Fraction:
+    """A weight as it is written: 33.3 is 333/10, not the nearest binary number."""
+    return Fraction(repr(float(node.weight)))

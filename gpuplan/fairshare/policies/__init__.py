@@ -2,10 +2,12 @@
 
 from gpuplan.fairshare.policies import (
     easy,
+    fair_share,
     fair_tree,
     fifo,
     fifo_per_type,
     fifo_skip,
+    priority_tiers,
     sjf,
     static_partitions,
 )
@@ -18,7 +20,9 @@ ALL: tuple[Policy, ...] = (
     fifo_per_type.POLICY,
     easy.POLICY,
     sjf.POLICY,
+    priority_tiers.POLICY,
     static_partitions.POLICY,
+    fair_share.POLICY,
     fair_tree.POLICY,
 )
 
