@@ -53,7 +53,7 @@ def account(run: "Run", palette: Palette, most: int) -> Account:
     tree = problem.tree
     entitled = problem.gpus * tree.share[tree.leaves]
     groups = len(palette)
-    by_group = np.zeros((groups, len(entitled)))
+    by_group: Floats = np.zeros((groups, len(entitled)))
     by_group[palette.group, np.arange(len(entitled))] = 1
     n = len(hours.length_s)
     if n == 0:
@@ -61,7 +61,7 @@ def account(run: "Run", palette: Palette, most: int) -> Account:
         return Account(np.array([0, HOUR]), nothing, nothing, nothing * 0.0, by_group @ entitled)
     each = next((length for length in _HOURS if n <= length * most), -(-n // most))
     first = np.arange(0, n, each)
-    owed = np.minimum(entitled[:, None] * hours.length_s, hours.wanted)
+    owed: Floats = np.minimum(entitled[:, None] * hours.length_s, hours.wanted)
 
     def binned(amounts: Int64) -> Int64:
         return np.add.reduceat(_grouped(amounts, palette), first, axis=1)

@@ -192,7 +192,7 @@ def ratio_panel(
     return {
         "width": width,
         "height": height,
-        "title": heads.panel_title(f"{title} (dashed: exactly its share)", width),
+        "title": heads.panel_title(f"{title} (dashed: its share)", width),
         "layer": [
             mark(f"{side}_teams", _REACH, {"y": y("ratio")}),
             *lines,

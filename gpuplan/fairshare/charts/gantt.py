@@ -118,7 +118,7 @@ def gantt_params(views: list[str]) -> list[Spec]:
 
 
 def gantt_sets(
-    run: "Run", drawn: Picture, clock: Clock, side: str, height: int, title: str = ""
+    run: "Run", drawn: Picture, clock: Clock, side: str, height: int, title: str = "", figures: str = ""
 ) -> dict[str, Columns]:
     """Data sets ``<side>_bars``, ``<side>_frame`` and ``rows``."""
     gpus = int(run.problem.gpus)
@@ -129,6 +129,7 @@ def gantt_sets(
         "y2": [gpus],
         "empty": [heads.empty_words(run)],
         "title": [title],
+        "figures": [figures],
         "note": [drawn.note if title else ""],
     }
     return {
@@ -245,8 +246,22 @@ def gantt_spec(
             mark(bars, name, {"x": x, "y": y | {"field": "mid"}, "text": field("job", "nominal")})
             | {"transform": middle},
             mark(frame, empty, centre | {"text": field("empty", "nominal")}),
+            *heading(frame, width),
         ],
     }
+
+
+def heading(data: str, width: int) -> list[Spec]:
+    """Title, figures and note above a panel, from columns of a data set: they change with the run."""
+    text = {"type": "text", "align": "left", "clip": False, "limit": width, "x": 0}
+    return [
+        mark(data, text | {"style": style, "y": y}, {"text": field(name, "nominal")})
+        for name, style, y in (
+            ("title", "gp-title", -35),
+            ("figures", "gp-note", -20),
+            ("note", "gp-note", -6),
+        )
+    ]
 
 
 _BAR: Spec = {"type": "rect", "clip": True, "stroke": {"expr": PANE}, "strokeWidth": 0.3}

@@ -82,9 +82,7 @@ def picture(
         if len(bars["x"]) <= most:
             if preempted or by_hand:
                 said += " (an edge at their end" + ("; dashed: by hand)" if by_hand else ")")
-            return Picture(
-                bars, said + "; which GPU of a node it was is not known: the lowest free one", True
-            )
+            return Picture(bars, said + "; on the lowest free GPUs of a node", True)
     bars, rows, length = _cells(run, palette, clock, cells)
     nodes = len(run.problem.node_gpus)
     over = words(length)

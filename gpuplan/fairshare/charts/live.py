@@ -1,5 +1,6 @@
 """The live page: one linked spec for a cluster and its teams, and the data of two runs for it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ from gpuplan.fairshare.charts import allocation, bars, gantt, heads, waits
 from gpuplan.fairshare.charts.account import Account, account, account_columns, ratio_columns, stack_columns
 from gpuplan.fairshare.charts.clock import Clock, words
 from gpuplan.fairshare.charts.colours import Palette, palette_of
+from gpuplan.fairshare.charts.gantt_data import STATE_WORDS
 from gpuplan.fairshare.charts.gantt_data import picture as drawn_of
 from gpuplan.fairshare.model import NEVER
 from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark
@@ -30,7 +32,7 @@ BINS, POINTS, BARS, CELLS = 90, 120, 400, 500
 GANTT_GPUS = 64
 
 #: Pixels of the areas, of a team, of the ratios, of the waits; beside a drawing area.
-_AREAS_PX, _RATIO_PX, _WAITS_PX, _BESIDE = 130, 120, 170, 70
+_AREAS_PX, _RATIO_PX, _WAITS_PX, _BESIDE, _NAMES_PX = 130, 120, 170, 70, 96
 
 INK = "dark ? '#F2F2F2' : '#1A1A1A'"
 
@@ -59,7 +61,9 @@ def live_spec(
     rows: list[list[Spec]] = []
     views = [f"{side}_areas" for side in SIDES]
     params = [{"name": "brush", "select": {"type": "interval", "encodings": ["x"]}, "views": views}]
-    if has_gantt(problem, picture):
+    # One scale for the Gantts and the areas, and so one legend.
+    states = STATE_WORDS if has_gantt(problem, picture) else ()
+    if states:
         height = gantt.rows_height(problem)
         rows.append(
             [
@@ -68,31 +72,40 @@ def live_spec(
             ]
         )
         params += gantt.gantt_params([f"{side}_bars" for side in SIDES])
-    rows.append([_areas_panel(palette, clock, side, inner, width) for side in SIDES])
+    rows.append([_areas_panel(palette, clock, side, inner, width, states) for side in SIDES])
     tall = 44 if len(palette) <= 6 else 28
     columns = [allocation.team_panels(palette, clock, side, inner, tall, zoom) for side in SIDES]
     rows += [list(row) for row in zip(*columns, strict=True)]
-    title = "the number that sorts the queue under fair-share"
+    title = "ratio that sorts the queue under fair-share"
     rows.append(
         [allocation.ratio_panel(palette, clock, side, inner, title, _RATIO_PX, zoom) for side in SIDES]
     )
     cells = [cell for row in rows for cell in row]
     if layout == "stacked":
         cells = [row[place] for place in range(len(SIDES)) for row in rows]
-    height = bars.bars_height(len(palette), len(SIDES))
-    under = [
-        waits.curve_panel("waits", SIDES, inner, "share of all jobs that started within", _WAITS_PX),
-        waits.curve_panel("debug_waits", SIDES, inner, "share of debug jobs that started within", _WAITS_PX),
-        bars.share_panel("delivered", SIDES, inner - 80, height, "delivered / owed over the whole run"),
-        bars.pyramid_panel("pyramid", SIDES, inner - 90),
+    grid: Spec = {"concat": cells, "columns": len(SIDES) if layout == "side" else 1}
+    grid |= {"spacing": {"row": 6, "column": 22}, "resolve": {"scale": {"fill": "shared"}}}
+    curves = [
+        waits.curve_panel("waits", SIDES, inner, "% of all jobs that started within", _WAITS_PX),
+        waits.curve_panel("debug_waits", SIDES, inner, "% of debug jobs that started within", _WAITS_PX),
     ]
+    height = bars.bars_height(len(palette), len(SIDES))
+    narrow = max(150, inner - _NAMES_PX)
+    ends = [
+        bars.share_panel("delivered", SIDES, narrow, height, "delivered / owed over the whole run"),
+        bars.pyramid_panel("pyramid", SIDES, narrow),
+    ]
+    each: Spec = {"columns": grid["columns"], "spacing": {"row": 12, "column": 30}}
     return {
         "$schema": SCHEMA,
         "params": [*params, *gantt.state_params(), *theme.fill_params()],
-        "concat": [*cells, *under],
-        "columns": len(SIDES) if layout == "side" else 1,
-        "spacing": {"row": 6, "column": 22},
-        "resolve": {"legend": {"fill": "independent", "stroke": "independent", "strokeDash": "independent"}},
+        "vconcat": [
+            grid,
+            each | {"concat": curves, "resolve": waits.LEGENDS},
+            each | {"concat": ends, "resolve": {"scale": {"fill": "shared"}}},
+        ],
+        "spacing": 16,
+        "resolve": {"scale": dict.fromkeys(("fill", "stroke", "strokeDash", "yOffset"), "independent")},
     }
 
 
@@ -124,7 +137,7 @@ def live_data(
     for side, run, name, found, ratio in zip(SIDES, runs, names, accounts, ratios, strict=True):
         if has_gantt(problem, picture):
             drawn = drawn_of(run, palette, clock, most=BARS, cells=CELLS)
-            sets |= gantt.gantt_sets(run, drawn, clock, side, gantt.rows_height(problem), headline(run, name))
+            sets |= gantt.gantt_sets(run, drawn, clock, side, gantt.rows_height(problem), name, headline(run))
         sets[f"{side}_areas"] = stack_columns(found, clock)
         sets[f"{side}_head"] = _head_columns(
             run, name, found, clock, with_title=not has_gantt(problem, picture)
@@ -152,15 +165,15 @@ def live_clock(problem: "Problem") -> Clock:
     return Clock(max(1, int((jobs.submit_s + jobs.run_s).max(initial=3600))))
 
 
-def headline(run: "Run", name: str) -> str:
-    """Title of a side: the policy and its main figures, goodput beside occupancy."""
+def headline(run: "Run") -> str:
+    """Main figures of a side, goodput beside occupancy."""
     found = run.figures
     parts = [f"{key} {heads.amount(found[key])}" for key in ("occupancy", "goodput")]
     parts.append(f"delivered {heads.amount(found['delivered_share'])}")
     wait = found["debug_wait_p90_s"]
     if wait is not None:
-        parts.append(f"debug wait p90 {words(wait) if wait else 'none'}")
-    return f"{name}: {', '.join(parts)}"
+        parts.append(f"debug p90 {words(wait)}")
+    return ", ".join(parts)
 
 
 def _inner(width: int, layout: Layout) -> int:
@@ -177,20 +190,23 @@ def _tops(accounts: list[Account]) -> list[float]:
 def _head_columns(run: "Run", name: str, found: Account, clock: Clock, *, with_title: bool) -> Columns:
     lengths = found.length_s
     unended = run.figures["waits_are_lower_bounds"] or 0
-    note = f"GPUs in use by team, means of {words(int(lengths[0]))}; pale: unallocated"
+    note = f"means of {words(int(lengths[0]))}, pale: unallocated"
     if unended:
         note += f"; {unended:,} waits had not ended"
     return {
         "x": [0],
         "x2": [round(clock.span, 5)],
         "gpus": [int(run.problem.gpus)],
-        "title": [headline(run, name) if with_title else ""],
+        "title": [name if with_title else ""],
+        "figures": [headline(run) if with_title else ""],
         "note": [note],
         "empty": [heads.empty_words(run)],
     }
 
 
-def _areas_panel(palette: Palette, clock: Clock, side: str, width: int, page_width: int) -> Spec:
+def _areas_panel(
+    palette: Palette, clock: Clock, side: str, width: int, page_width: int, states: Sequence[str]
+) -> Spec:
     """Occupancy stacked by team, unallocated work on top; a stretch of time dragged here zooms all others."""
     data, head = f"{side}_areas", f"{side}_head"
     x = field("x", scale={"nice": False, "zero": False}, axis=clock.axis(title=False))
@@ -209,16 +225,14 @@ def _areas_panel(palette: Palette, clock: Clock, side: str, width: int, page_wid
             layers.append(mark(data, area, {"x": x, "y": y(f"{letter}{g}"), "y2": below}))
             below = {"field": f"{letter}{g}"}
     rule = {"type": "rule", "stroke": {"expr": INK}, "strokeDash": [5, 3]}
-    text = {"type": "text", "align": "left", "clip": False, "limit": width, "x": 0}
     middle = {"type": "text", "style": "gp-title", "align": "center", "limit": width}
     middle |= {"x": width / 2, "y": _AREAS_PX / 2}
     pane = {"type": "rect", "fill": "transparent", "tooltip": {"expr": _says(palette, clock)}}
     layers += [
         mark(head, rule, {"y": y("gpus")}),
-        mark(head, text | {"style": "gp-title", "y": -21}, {"text": field("title", "nominal")}),
-        mark(head, text | {"style": "gp-note", "y": -6}, {"text": field("note", "nominal")}),
+        *gantt.heading(head, width),
         mark(head, middle, {"text": field("empty", "nominal")}),
-        _legend_layer(palette, page_width),
+        _legend_layer(palette, page_width, states),
         mark(
             data,
             pane,
@@ -240,11 +254,9 @@ def _says(palette: Palette, clock: Clock) -> str:
     return "{" + ", ".join(entries) + "}"
 
 
-def _legend_layer(palette: Palette, page_width: int) -> Spec:
+def _legend_layer(palette: Palette, page_width: int, states: Sequence[str]) -> Spec:
     """Marks that nobody sees, for the legend of the teams."""
-    fill = field(
-        "team", "nominal", scale=gantt.team_scale(palette), legend=gantt.team_legend(page_width // 2)
-    )
+    fill = field("team", "nominal", scale=gantt.team_scale(palette, states), legend=gantt.team_legend(page_width))
     return {
         "data": {"values": [{"team": label} for label in palette.labels]},
         "mark": {"type": "point", "opacity": 0, "strokeWidth": 0},

@@ -115,7 +115,7 @@ def intervals(
         low, high = bounds(values, interval)
         setting = found[-1]
         columns["line"].append(safe_text(str(found[0]), 60) if by else "")
-        columns["x"].append(safe_text(setting, 60) if isinstance(setting, str) else float(setting))
+        columns["x"].append(safe_text(setting, 60) if isinstance(setting, str) else float(str(setting)))
         columns["mean"].append(round(float(values.mean()), 6))
         columns["low"].append(round(low, 6))
         columns["high"].append(round(high, 6))

@@ -25,6 +25,9 @@ ZERO_AT = 0.5
 #: Most points of a curve; beyond it, its exact height at places that are even on the axis.
 MAX_POINTS = 240
 
+#: A legend for each panel: one for both is lost where a band lies below the lines.
+LEGENDS: Spec = {"legend": {"stroke": "independent", "strokeDash": "independent"}}
+
 #: Names of the percentiles.
 _NAMES = tuple(f"p{100 * q:.0f}" for q in QUANTILES)
 
@@ -68,7 +71,7 @@ def wait_chart(
             curve_panel("debug_waits", names, each, "debug jobs (few GPUs, a minimum of 15 min or less)"),
         ]
         spec = {"concat": views, "columns": 2 if width >= 640 else 1}
-        spec["resolve"] = {"legend": {"stroke": "shared", "strokeDash": "shared"}}
+        spec["resolve"] = LEGENDS
         title = "Waits: share of jobs that started within so long"
     else:
         sets = {"groups": group_columns(listed, names, by)}
@@ -134,7 +137,7 @@ def places(waits: Int64, right: int, most: int = MAX_POINTS) -> Int64:
 
 
 def _x(name: str, title: str | None) -> Spec:
-    axis = {"values": list(_TICKS), "labelExpr": _LABELS, "title": title, "grid": True}
+    axis: Spec = {"values": list(_TICKS), "labelExpr": _LABELS, "title": title, "grid": True}
     axis |= {"labelOverlap": "greedy", "labelSeparation": 3, "labelFontSize": 10}
     return field(name, scale={"type": "log", "nice": False, "domainMin": ZERO_AT}, axis=axis)
 
