@@ -161,7 +161,7 @@ def budget_weights(problem: Problem) -> tuple[Int64, Floats, Floats]:
         children.setdefault(int(tree.parent[b]), []).append(b)
     capacity = Fraction(problem.gpus * problem.scenario.window_s)
     for parent, below in children.items():
-        whole = whole_numbers([tree.exact[b] for b in below])
+        whole = whole_numbers([tree.among[b] for b in below])
         weights[below, kernels.WEIGHT] = [float(number) for number in whole]
         if any(whole):
             gap = Fraction(problem.hysteresis) * capacity * tree.exact[parent] / sum(whole)
@@ -275,8 +275,8 @@ def nodes(problem: Problem) -> tuple[Int64, Int64, Int64]:
 
 
 def drain_table(problem: Problem) -> Int64:
-    """Drains as the kernels take them, by begin, then node; int64[D, 7]."""
-    drains = sorted(problem.scenario.drains, key=lambda drain: (drain.from_s, drain.node))
+    """Drains as the kernels take them; int64[D, 7]."""
+    drains = problem.scenario.drains
     table = np.full((len(drains), 7), NEVER, np.int64)
     for row, drain in zip(table, drains, strict=True):
         row[[D_NODE, D_FROM, D_REPAIR, kernels.D_STATE]] = drain.node, drain.from_s, drain.repair_s, 0
@@ -299,8 +299,7 @@ def budgets(tree: Tree) -> tuple[Int64, Floats]:
         else:
             links[parent, kernels.DOWN] = b
         last[parent] = b
-        whole = tree.exact[parent]
-        usage[b, kernels.SHARE] = float(tree.exact[b] / whole) if whole else 0.0
+        usage[b, kernels.SHARE] = float(tree.among[b])
     links[tree.leaves, kernels.LEAF] = np.arange(len(tree.leaves))
     return links, usage
 

@@ -25,6 +25,8 @@ class Tree:
         Product of the path's shares among siblings, correctly rounded from exact fractions.
     exact : tuple of Fraction
         The same, exact.
+    among : tuple of Fraction
+        Share among siblings, exact (also below a budget that has no share itself).
     leaves : int64[L]
         Budgets without children, in the tree's order: the teams.
     """
@@ -33,6 +35,7 @@ class Tree:
     parent: Int64
     share: Floats
     exact: tuple[Fraction, ...]
+    among: tuple[Fraction, ...]
     leaves: Int64
 
     @property
@@ -47,7 +50,7 @@ def tree_of(budget: tuple[BudgetNode, ...]) -> Tree:
 
     A weight is compared with its siblings' alone. Where all siblings weigh 0 they share nothing.
     """
-    rows: list[tuple[str, int, Fraction, bool]] = [("", -1, Fraction(1), False)]
+    rows: list[tuple[str, int, Fraction, Fraction, bool]] = [("", -1, Fraction(1), Fraction(1), False)]
     for row in _walk(budget, "", 0, Fraction(1), [1]):
         rows.append(row)
     share = np.array([float(row[2]) for row in rows])
@@ -56,22 +59,23 @@ def tree_of(budget: tuple[BudgetNode, ...]) -> Tree:
         np.array([row[1] for row in rows], np.int64),
         share,
         tuple(row[2] for row in rows),
-        np.array([b for b, row in enumerate(rows) if row[3]], np.int64),
+        tuple(row[3] for row in rows),
+        np.array([b for b, row in enumerate(rows) if row[4]], np.int64),
     )
 
 
 def _walk(
     siblings: tuple[BudgetNode, ...], above: str, parent: int, share: Fraction, count: list[int]
-) -> Iterator[tuple[str, int, Fraction, bool]]:
+) -> Iterator[tuple[str, int, Fraction, Fraction, bool]]:
     """Rows of the tree below ``parent``, depth first: ``count`` holds the number of rows so far."""
     total = sum((decimal_weight(node) for node in siblings), Fraction(0))
     for node in sorted(siblings, key=lambda node: (natural_key(node.name), node.name)):
         path = f"{above}/{node.name}" if above else node.name
-        part = share * decimal_weight(node) / total if total else Fraction(0)
+        part = decimal_weight(node) / total if total else Fraction(0)
         mine = count[0]
         count[0] += 1
-        yield path, parent, part, not node.children
-        yield from _walk(node.children, path, mine, part, count)
+        yield path, parent, share * part, part, not node.children
+        yield from _walk(node.children, path, mine, share * part, count)
 
 
 def decimal_weight(node: BudgetNode) -> Fraction:
