@@ -13,7 +13,7 @@ import pytest
 from gpuplan.cli import main
 
 # Four GPUs. `b` (4 GPUs) has to wait for `a` (3 GPUs) until 3,600 s; a strict line keeps `=1+1` behind it, EASY starts
-# it at 60 s, for it ends (at 660 s) before the promise. Waits under fifo: 0, 3,590, 7,140 (it starts as b ends, at 7,200).
+# it at 60 s, for it ends (at 660 s) before the promise. Waits under fifo: 0, 3,590, 7,140 (starts as b ends, 7,200).
 TINY = """\
 kind: fairshare
 name: tiny
