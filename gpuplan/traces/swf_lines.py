@@ -43,7 +43,7 @@ WIDTH = 18
 LEAST = 2
 
 _NEWLINE, _RETURN, _SEMICOLON = b"\n"[0], b"\r"[0], b";"[0]
-_BLANKS = b" \t\v\f"
+_BLANKS = b" \t"
 
 
 @dataclass(slots=True)
@@ -168,6 +168,8 @@ def _whole_numbers(data: bytes, rows: int) -> Int64 | None:
                 dtype={**dict.fromkeys(wanted, np.int64), last: np.float64, beyond: np.float64},
                 comment=";",
                 quoting=3,
+                keep_default_na=False,
+                na_values=[""],
                 index_col=False,
                 encoding_errors="replace",
             )
@@ -177,7 +179,7 @@ def _whole_numbers(data: bytes, rows: int) -> Int64 | None:
         return None
     values: Int64 = table[wanted].to_numpy(np.int64)[1:]
     most = np.array([most for _, _, most in FIELDS])
-    return values if len(values) and (values <= most).all() else None
+    return values if len(values) and ((values <= most) & (values >= -most)).all() else None
 
 
 def _by_line(
@@ -226,7 +228,8 @@ def _per_line(marked: npt.NDArray[np.bool_], starts: Int64, ends: Int64) -> Int6
 def _read_line(text: bytes, row: int, lines: Lines) -> None:
     """Read one line strictly into its row; what is wrong is added to the mistakes."""
     at = int(lines.line[row])
-    words = text.split(b";")[0].decode("utf-8", "replace").split()
+    parts = text.split(b";")[0].replace(b"\t", b" ").split(b" ")
+    words = [part.decode("utf-8", "replace") for part in parts if part]
     if not LEAST <= len(words) <= WIDTH:
         rule = f"must have {WIDTH} fields, of which those at the end may be missing, {LEAST} at least"
         lines.mistakes.append(Mistake(f"line {at}", f"{rule}; it has {len(words)}", line=at))
@@ -253,6 +256,8 @@ def _read_line(text: bytes, row: int, lines: Lines) -> None:
 
 
 def _whole(word: str) -> int | None:
-    """A whole number, also as ``12.0``; None where it is none (or has more digits than any field may have)."""
-    match = re.fullmatch(r"([+-]?[0-9]{1,18})(?:\.0*)?", word)
-    return int(match[1]) if match else None
+    """A whole number, also as ``12.0`` or ``1e3``; None where it is none (or is larger than any field may be)."""
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", word):
+        return int(word)
+    value = number(word)
+    return int(value) if value is not None and abs(value) < 1e18 and value == int(value) else None

@@ -244,6 +244,7 @@ def test_fractions_round_to_the_nearest_second_and_short_lines_are_counted(tmp_p
         (row(2, run="inf"), "field 4 (run_s) must be a number of seconds"),
         (row(2, limit=10**12), "field 9 (requested_time_s) must be"),
         (row(2, limit=9223372036854775808), "field 9 (requested_time_s) must be"),
+        (row(2, user=-(2**63)), "field 12 (user) must be a whole number"),
         (row(2, user="1_0"), "field 12 (user) must be a whole number"),
         (row(2, user="\u0663"), "field 12 (user) must be a whole number"),
         (
@@ -291,7 +292,7 @@ def test_a_folder_and_nothing_are_sentences(tmp_path: Path) -> None:
         read_swf("null\0byte")
 
 
-@given(st.binary(max_size=300))
+@given(st.binary(max_size=300) | st.text("0123456789 -.;\n\t\r\f", max_size=300).map(str.encode))
 def test_any_bytes_are_a_log_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("bytes") / "log.swf"
     path.write_bytes(content)
@@ -302,7 +303,7 @@ def test_any_bytes_are_a_log_or_a_sentence(tmp_path_factory: pytest.TempPathFact
     assert len(log) == log.account.read > 0
 
 
-values = st.integers(-1, 50).map(str) | st.sampled_from(["-1", "3.25", "+4", "12.", "007", "-9", "x"])
+values = st.integers(-1, 50).map(str) | st.sampled_from(["-1", "3.25", "+4", "12.", "007", "1e3", "-9", "x"])
 lines = st.lists(st.lists(values, min_size=1, max_size=19), min_size=1, max_size=6)
 
 
