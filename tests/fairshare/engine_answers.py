@@ -1,7 +1,6 @@
 """What the engine did, in the form of `fairshare.reference`."""
 
 from fairshare.reference import Outcome, Stretch
-
 from gpuplan.fairshare.model import FairshareScenario
 from gpuplan.fairshare.policies import ALL
 from gpuplan.fairshare.problem import compile_problem

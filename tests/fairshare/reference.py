@@ -1,7 +1,7 @@
 """A slow and obvious second simulator of shared clusters, written from the design texts alone.
 
 Lists and dictionaries; everything is evaluated again at every instant; ratios are exact fractions. Shares nothing
-with the kernels, the policies or the checker. This file moves the clock; `fairshare.reference_rules` decides who starts.
+with the kernels, the policies or the checker. This file moves the clock; `reference_rules` decides who starts.
 """
 
 import re

@@ -73,12 +73,10 @@ class Instant:
         return self.ratio(mine) + self.hysteresis() < self.ratio(theirs)
 
     def prey(self, work: Work) -> list[Work]:
-        found = []
-        for w in self.world.works:
-            if w.running and (not w.running.allocated or w.running.protected_until <= self.world.t):
-                if self.claims(work, w):
-                    found.append(w)
-        return found
+        now = self.world.t
+        running = [(w, w.running) for w in self.world.works if w.running]
+        open_to_all = [w for w, s in running if not s.allocated or s.protected_until <= now]
+        return [w for w in open_to_all if self.claims(work, w)]
 
     # ------------------------------------------------------------ allocated work
 

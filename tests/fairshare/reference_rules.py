@@ -7,7 +7,6 @@ from math import inf
 from typing import Any
 
 from fairshare.reference import PREEMPTED, Budget, Work, World
-
 from gpuplan.fairshare.model import NEVER
 
 Nodes = dict[int, int]
@@ -133,9 +132,7 @@ def easy_in(world: World, line: list[Work]) -> None:
 
 def backfill(world: World, head: Work, others: list[Work]) -> None:
     def declared(node: int) -> list[tuple[float, int]]:
-        return [
-            (world.declared_end(w), w.running.nodes[node]) for w in world.occupants(node) if w.running
-        ]
+        return [(world.declared_end(w), w.running.nodes[node]) for w in world.occupants(node) if w.running]
 
     found = earliest_nodes(world, head, declared)
     promise, reserved = found or (inf, {})

@@ -34,9 +34,9 @@ TWO_POOLS = st.builds(
 POOLS = st.one_of(FLAT, NODES, NODES, TWO_POOLS)
 
 
-def _siblings(names: list[str], below: st.SearchStrategy[tuple[BudgetNode, ...]]) -> st.SearchStrategy[
-    tuple[BudgetNode, ...]
-]:
+def _siblings(
+    names: list[str], below: st.SearchStrategy[tuple[BudgetNode, ...]]
+) -> st.SearchStrategy[tuple[BudgetNode, ...]]:
     """One to three siblings, in any order of their names; at least one of them weighs something."""
     node = st.tuples(WEIGHTS, below)
     return (
@@ -121,7 +121,11 @@ CONTRACTS = st.builds(
 
 @st.composite
 def scenarios(
-    draw: st.DrawFn, pools: st.SearchStrategy[tuple[Pool, ...]] = POOLS, *, drains: bool = True, most: int = 14
+    draw: st.DrawFn,
+    pools: st.SearchStrategy[tuple[Pool, ...]] = POOLS,
+    *,
+    drains: bool = True,
+    most: int = 14,
 ) -> FairshareScenario:
     """A tiny scenario; every other one stops at a horizon, and one without limits always does."""
     some_pools, budget = draw(pools), draw(TREES)

@@ -4,12 +4,12 @@ import os
 from dataclasses import astuple
 
 import pytest
-from fairshare.engine_answers import engine
-from fairshare.reference import Outcome, reference
-from fairshare.strategies import FLAT, POOLS, scenarios
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fairshare.engine_answers import engine
+from fairshare.reference import Outcome, reference
+from fairshare.strategies import FLAT, POOLS, scenarios
 from gpuplan.fairshare.model import FairshareScenario
 from gpuplan.fairshare.policies import POLICIES
 
