@@ -290,17 +290,12 @@ def _protection(problem: "Problem", raw: "RawRun") -> list[str]:
     )
 
 
-def drains_in_order(problem: "Problem") -> list[Drain]:
-    """Drains as the rows of repairs: by begin, then node."""
-    return sorted(problem.scenario.drains, key=lambda drain: (drain.from_s, drain.node))
-
-
 def _drains(problem: "Problem", raw: "RawRun") -> list[str]:
     """A host that drains takes no work until its repair is over; it is repaired empty, for as long as it takes."""
     rows = raw.stretches
     found: list[str] = []
     host = np.zeros(len(rows), bool)
-    for k, drain in enumerate(drains_in_order(problem)):
+    for k, drain in enumerate(problem.scenario.drains):
         there: Int64 = np.unique(rows.place_stretch[rows.place_node == drain.node])
         host[there[rows.end_s[there] >= drain.from_s]] = True
         found += _drain(problem, raw, drain, there, int(raw.repair_start_s[k]), int(raw.repair_end_s[k]))

@@ -4,7 +4,6 @@ Amounts are added up as whole GPU-seconds and divided once.
 """
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from gpuplan.fairshare.ledger import (
     ledger,
     occupied,
 )
-from gpuplan.fairshare.model import HOUR, NEVER, Bools, Drain, Floats, Int64
+from gpuplan.fairshare.model import HOUR, NEVER, Bools, Floats, Int64
 from gpuplan.fairshare.raw import PREEMPTED, SHUT_DOWN
 
 if TYPE_CHECKING:
@@ -211,16 +210,11 @@ def _owed(
     return lower(wanted), lower(delivered)
 
 
-def in_order(drains: Sequence[Drain]) -> list[Drain]:
-    """Drains in the order of a run's repairs: by their begin, then node."""
-    return sorted(drains, key=lambda drain: (drain.from_s, drain.node))
-
-
 def repaired_gpu_seconds(problem: "Problem", raw: "RawRun") -> int:
     """GPU-seconds of nodes in repair, before the end of the run (a node twice in repair counts once)."""
     total = 0
     spans: dict[int, list[tuple[int, int]]] = {}
-    for k, drain in enumerate(in_order(problem.scenario.drains)):
+    for k, drain in enumerate(problem.scenario.drains):
         start, end = int(raw.repair_start_s[k]), int(raw.repair_end_s[k])
         if start < NEVER:
             spans.setdefault(drain.node, []).append((start, min(end, raw.end_s)))

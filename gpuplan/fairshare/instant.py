@@ -45,7 +45,7 @@ class Instant:
         submitted = problem.jobs.submit_s <= t
         self.waits: Bools = submitted & ~self.runs & ~done & (run.ledger.state != S_SET_ASIDE)
         self.closed: Bools = np.zeros(len(problem.node_gpus), bool)
-        for k, drain in enumerate(sorted(run.scenario.drains, key=lambda d: (d.from_s, d.node))):
+        for k, drain in enumerate(run.scenario.drains):
             if drain.from_s <= t < int(run.raw.repair_end_s[k]):
                 self.closed[drain.node] = True
         used = np.zeros(len(problem.node_gpus), np.int64)

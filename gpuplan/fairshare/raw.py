@@ -65,8 +65,8 @@ class RawRun:
     end_s
         The run ended there: the horizon, or the last instant at which anything happened.
     repair_start_s, repair_end_s : int64[D]
-        When each drain's repair began and ended (`NEVER` where it did not, before the end); drains by begin, then
-        node.
+        When each drain's repair began and ended (`NEVER` where it did not, before the end), in the order of the
+        scenario's drains.
     set_aside : dict
         Jobs (rows) that can never run under this policy, with the reason.
     """

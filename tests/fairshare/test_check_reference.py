@@ -29,11 +29,7 @@ def slow_run(scenario: FairshareScenario, policy: str) -> Run:
         column("allocated", bool), column("protected_until"), column("outcome", np.int8),
         *(place[:, k].copy() for k in range(3)),
     )  # fmt: skip
-    # its repairs are in the order of the scenario's drains, those of a run by the drains' begin, then node
-    order = sorted(
-        range(len(scenario.drains)), key=lambda k: (scenario.drains[k].from_s, scenario.drains[k].node)
-    )
-    repairs = np.array([outcome.repairs[k] for k in order], np.int64).reshape(-1, 2)
+    repairs = np.array(outcome.repairs, np.int64).reshape(-1, 2)
     aside = {j: "set aside" for j in outcome.set_aside}
     raw = RawRun(stretches, outcome.end, repairs[:, 0].copy(), repairs[:, 1].copy(), aside)
     return Run(problem, policy, raw, 0.0)

@@ -165,7 +165,7 @@ def test_repairs_are_not_available() -> None:
     drains = (Drain(1, 900, 500), Drain(0, 50, 200))
     problem = problem_of(made, drains=drains, until_s=1000)
     rows = [(0, 0, 720, FINISHED, {1: 4}, 0, 720, True, 60)]
-    raw = raw_of(problem, rows, 1000, repairs=((100, 300), (900, 1 << 60)))  # by begin of the drain
+    raw = raw_of(problem, rows, 1000, repairs=((900, 1 << 60), (100, 300)))
     found = figures(problem, raw)
     assert found["availability"] == 6800 / 8000
     assert found["occupancy"] == 4 * 720 / 6800

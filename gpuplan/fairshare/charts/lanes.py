@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplan.fairshare.figures import in_order
 from gpuplan.fairshare.model import NEVER, Int64
 from gpuplan.fairshare.raw import PREEMPTED
 
@@ -113,7 +112,7 @@ def interrupts(run: "Run") -> bool:
 def repairs(run: "Run") -> Int64:
     """Repairs as rows of node, start and end (at most the end of the run); int64[n, 3]."""
     raw = run.raw
-    nodes = np.array([drain.node for drain in in_order(run.scenario.drains)], np.int64)
+    nodes = np.array([drain.node for drain in run.scenario.drains], np.int64)
     begun = raw.repair_start_s < min(NEVER, raw.end_s)
     return np.column_stack(
         (nodes[begun], raw.repair_start_s[begun], np.minimum(raw.repair_end_s, raw.end_s)[begun])
