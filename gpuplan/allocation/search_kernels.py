@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.jit import njit, njit_inline
+from gpuplan.jit import njit, njit_forced
 
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -75,7 +75,7 @@ PARTS = 1024
 # ------------------------------------------------------------------------------- chance, bits
 
 
-@njit_inline
+@njit_forced
 def draw(chance: Words) -> Any:
     """The next word of a xorshift generator (Marsaglia, 2003); ``chance`` [1] is overwritten."""
     x = chance[0]
@@ -86,13 +86,13 @@ def draw(chance: Words) -> Any:
     return x
 
 
-@njit_inline
+@njit_forced
 def below(chance: Words, n: Any) -> Any:
     """A random whole number from 0 to ``n - 1``."""
     return i64((draw(chance) >> u64(33)) % u64(n))
 
 
-@njit_inline
+@njit_forced
 def lowest_bit(x: Any) -> Any:
     """Index of the lowest set bit of a word that is not zero."""
     p = i64(0)
@@ -116,7 +116,7 @@ def lowest_bit(x: Any) -> Any:
     return p
 
 
-@njit_inline
+@njit_forced
 def highest(x: Any) -> Any:
     """The highest set bit of a word that is not zero, as a word."""
     x |= x >> ONE
@@ -128,7 +128,7 @@ def highest(x: Any) -> Any:
     return x ^ (x >> ONE)
 
 
-@njit_inline
+@njit_forced
 def count_bits(x: Any) -> Any:
     """Number of set bits of a word."""
     x = x - ((x >> ONE) & u64(0x5555555555555555))
@@ -140,7 +140,7 @@ def count_bits(x: Any) -> Any:
     return i64(x & u64(0x7F))
 
 
-@njit_inline
+@njit_forced
 def block(first: Any, n: Any) -> Any:
     """The ``n`` GPUs from ``first`` on, as bits."""
     if n >= 64:
@@ -151,7 +151,7 @@ def block(first: Any, n: Any) -> Any:
 # ------------------------------------------------------------------------------ real-time apps
 
 
-@njit_inline
+@njit_forced
 def shortest(words: Any, k: Any, t: Any, free: Words) -> Any:
     """``k`` of the GPUs ``words``: those that stay free shortest after step ``t``."""
     T = free.size
@@ -175,7 +175,7 @@ def shortest(words: Any, k: Any, t: Any, free: Words) -> Any:
     return chosen
 
 
-@njit_inline
+@njit_forced
 def longest(words: Any, k: Any, t: Any, free: Words) -> Any:
     """``k`` of the GPUs ``words`` (at least ``k``): those that stay free longest after step ``t``."""
     T = free.size
@@ -306,14 +306,14 @@ def lay(
 # ---------------------------------------------------------------------------- batch-like work
 
 
-@njit_inline
+@njit_forced
 def worth_of(j: Any, s: Any, jobs: Ints, weight_sum: Ints) -> Any:
     """What job ``j`` earns from step ``s`` to its end or the end of the horizon."""
     e = min(weight_sum.size - 1, s + jobs[j, DURATION])
     return jobs[j, PRIORITY] * jobs[j, SIZE] * (weight_sum[e] - weight_sum[s])
 
 
-@njit_inline
+@njit_forced
 def choose(jobs: Ints, j: Any, options: Ints, k: Any) -> Any:
     """Job ``j`` takes the size of row ``k`` of ``options``."""
     jobs[j, SIZE] = options[k, O_SIZE]
@@ -322,7 +322,7 @@ def choose(jobs: Ints, j: Any, options: Ints, k: Any) -> Any:
     jobs[j, LATEST] = options[k, O_LATEST]
 
 
-@njit_inline
+@njit_forced
 def find(free: Words, room: Ints, n: Any, d: Any, first: Any, last: Any, fits: Any) -> Any:
     """Earliest step in ``first .. last`` with a free block of ``n`` for ``d`` steps, or -1.
 
@@ -357,7 +357,7 @@ def find(free: Words, room: Ints, n: Any, d: Any, first: Any, last: Any, fits: A
     return i64(-1), blocks, common
 
 
-@njit_inline
+@njit_forced
 def snuggest(
     free: Words,
     blocks: Any,
@@ -413,7 +413,7 @@ def snuggest(
     return best
 
 
-@njit_inline
+@njit_forced
 def put(j: Any, s: Any, p: Any, jobs: Ints, free: Words, room: Ints) -> Any:
     """Job ``j`` runs from step ``s`` on the block from GPU ``p``."""
     keep = ~block(p, jobs[j, SIZE])
@@ -424,7 +424,7 @@ def put(j: Any, s: Any, p: Any, jobs: Ints, free: Words, room: Ints) -> Any:
     jobs[j, FIRST] = p
 
 
-@njit_inline
+@njit_forced
 def drop(j: Any, jobs: Ints, free: Words, room: Ints) -> Any:
     """Job ``j`` gives its cells back."""
     cells = block(jobs[j, FIRST], jobs[j, SIZE])
@@ -434,7 +434,7 @@ def drop(j: Any, jobs: Ints, free: Words, room: Ints) -> Any:
     jobs[j, START] = -1
 
 
-@njit_inline
+@njit_forced
 def eject(j: Any, jobs: Ints, free: Words, room: Ints, earns: Ints, value: Any, low: Any, high: Any) -> Any:
     """Take job ``j`` out; what the plan is worth without it, and the steps ``low .. high - 1`` widened by its own."""
     low = min(low, jobs[j, START])
@@ -443,7 +443,7 @@ def eject(j: Any, jobs: Ints, free: Words, room: Ints, earns: Ints, value: Any, 
     return value - earns[j], low, high
 
 
-@njit_inline
+@njit_forced
 def enqueue(j: Any, x: Any, key: Ints, queue: Ints, n: Any) -> Any:
     """Put job ``j`` into a queue of ``n`` sorted by key; its length then. Of equal keys the first stays first."""
     q = n
@@ -456,7 +456,7 @@ def enqueue(j: Any, x: Any, key: Ints, queue: Ints, n: Any) -> Any:
     return n + 1
 
 
-@njit_inline
+@njit_forced
 def insert(
     j: Any,
     low: Any,
@@ -924,7 +924,7 @@ def level_cost(cells: Ints, targets: Ints, order: Ints, demand: Ints, apps: Ints
     return cost
 
 
-@njit_inline
+@njit_forced
 def give(j: Any, jobs: Ints, room: Ints, classes: Ints, class_room: Ints, sign: Any) -> Any:
     """Add (``sign`` 1) or take (-1) the GPUs of job ``j``, from its `START`, to or from all rooms."""
     n = jobs[j, SIZE] * sign
@@ -937,7 +937,7 @@ def give(j: Any, jobs: Ints, room: Ints, classes: Ints, class_room: Ints, sign: 
                 class_room[z, t] += n
 
 
-@njit_inline
+@njit_forced
 def withdraw(
     j: Any,
     jobs: Ints,
@@ -957,7 +957,7 @@ def withdraw(
     return value - earns[j], low, high
 
 
-@njit_inline
+@njit_forced
 def earliest(
     s: Any,
     last: Any,
@@ -1265,7 +1265,7 @@ def schedule(
     state[DONE] += moves
 
 
-@njit_inline
+@njit_forced
 def take_in(
     j: Any,
     low: Any,
