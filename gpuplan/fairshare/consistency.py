@@ -126,10 +126,8 @@ def team_conflicts(workload: WorkloadFile, teams: TeamNames) -> Iterator[Conflic
 
 def held_conflicts(team: Any, teams: TeamNames) -> Iterator[Conflict]:
     """Teams of jobs that were read before and are no leaves of the tree any more; each once, with its jobs counted."""
-    import numpy as np
-
-    names, counts = np.unique(team.astype(str), return_counts=True)
-    for name, count in zip(names.tolist(), counts.tolist(), strict=True):
-        if name not in teams.tree.teams:
-            rule = f"must hold the team of {count:,} job{'s' if count != 1 else ''}"
-            yield ("budget",), rule, name
+    names = team.tolist()
+    for name in sorted(set(names) - set(teams.tree.teams)):
+        count = names.count(name)
+        rule = f"must hold the team of {count:,} job{'s' if count != 1 else ''}"
+        yield ("budget",), rule, name
