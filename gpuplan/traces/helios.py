@@ -65,7 +65,12 @@ class _Demand:
 
 
 def helios_weeks(
-    folder: str | Path, first_day: str = "2020-05-01", days: int = 21, seed: int = 1
+    folder: str | Path,
+    first_day: str = "2020-05-01",
+    days: int = 21,
+    seed: int = 1,
+    *,
+    gpus: int | None = None,
 ) -> tuple[FairshareScenario, Account]:
     """Build a scenario with the quotas of the virtual clusters as budgets and a workload that follows their demand.
 
@@ -79,6 +84,8 @@ def helios_weeks(
         How many. The run stops at their end.
     seed
         Of the sizes, durations and contracts of the generated jobs.
+    gpus
+        Size of the cluster, a multiple of 8; None: the sum of the quotas. Less of them brings contention.
 
     Returns
     -------
@@ -90,13 +97,13 @@ def helios_weeks(
     InputError
         If a file cannot be used, the days are not in it, or an argument is out of range.
     """
-    _require(first_day, days)
+    _require(first_day, days, gpus)
     quota, other_days = _quotas(Path(folder) / _QUOTAS, first_day, days)
     demand = _demand(Path(folder) / _COUNTS, list(quota), first_day, days)
     filled = demand.filled
     jobs = _generated(filled, list(quota), seed)
-    nodes = max(1, round(sum(quota.values()) / GPUS_PER_NODE))
-    notes = _notes(nodes, other_days, demand.gpus < 0)
+    nodes = max(1, round((sum(quota.values()) if gpus is None else gpus) / GPUS_PER_NODE))
+    notes = _notes(nodes, int(sum(quota.values())), other_days, demand.gpus < 0)
     scenario = FairshareScenario(
         name=f"helios-earth-generated-{first_day}-{days}-days",
         pools=(Pool(nodes, GPUS_PER_NODE),),
@@ -126,7 +133,7 @@ def helios_weeks(
     return scenario, account
 
 
-def _require(first_day: str, days: int) -> None:
+def _require(first_day: str, days: int, gpus: int | None) -> None:
     mistakes = []
     try:
         right = dt.date.fromisoformat(first_day).isoformat() == first_day
@@ -136,6 +143,10 @@ def _require(first_day: str, days: int) -> None:
         mistakes.append(Mistake("first_day", "must be a day written as YYYY-MM-DD", first_day))
     if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 366:
         mistakes.append(Mistake("days", "must be a whole number from 1 to 366", days))
+    if gpus is not None and (
+        isinstance(gpus, bool) or not isinstance(gpus, int) or gpus < 1 or gpus % GPUS_PER_NODE
+    ):
+        mistakes.append(Mistake("gpus", f"must be a multiple of {GPUS_PER_NODE}", gpus))
     if mistakes:
         raise InputError("helios", mistakes)
 
@@ -245,7 +256,7 @@ def _generated(demand: Int64, teams: list[str], seed: int) -> Jobs:
     )
 
 
-def _notes(nodes: int, other_days: list[str], unknown: Bools) -> tuple[str, ...]:
+def _notes(nodes: int, quotas_gpus: int, other_days: list[str], unknown: Bools) -> tuple[str, ...]:
     steps, count = unknown.any(axis=(0, 1)).sum(), unknown.any(axis=0).sum()
     filled = (
         f"The demand is unknown at {count:,} points ({steps:,} steps of ten minutes); it is taken to be that of the "
@@ -259,7 +270,7 @@ def _notes(nodes: int, other_days: list[str], unknown: Bools) -> tuple[str, ...]
         "Their sizes, durations and contracts are those of the synthetic workload; a job ends early where the demand "
         "falls. Jobs that gave up waiting count as demand while they waited.",
         f"Budgets are the quotas (their median over the days{quotas if other_days else ''}); the cluster has "
-        f"{nodes * GPUS_PER_NODE:,} GPUs in nodes of {GPUS_PER_NODE}.",
+        f"{nodes * GPUS_PER_NODE:,} GPUs in nodes of {GPUS_PER_NODE}, the quotas add up to {quotas_gpus:,}.",
         *(filled if count else ()),
         "The counts do not tell debug jobs: none are generated. No time zone is written.",
         "The demand does not react to the policy (open loop): who waits longer does not submit less.",

@@ -141,11 +141,22 @@ def test_quotas_that_change_count_by_their_median(tmp_path: Path) -> None:
     assert any("quotas differ on 2020-05-03" in note for note in scenario.notes)
 
 
+def test_a_smaller_cluster_has_the_same_jobs(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, ROWS)
+    usual, small = (helios_weeks(folder, "2020-05-01", 1, gpus=gpus)[0] for gpus in (None, 8))
+    assert (usual.gpus, small.gpus) == (24, 8)
+    assert usual.jobs is not None
+    assert small.jobs is not None
+    assert usual.jobs.gpu_seconds.tolist() == small.jobs.gpu_seconds.tolist()
+    assert any("has 8 GPUs in nodes of 8, the quotas add up to 24" in note for note in small.notes)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         ({"first_day": "May"}, "first_day: must be a day written as YYYY-MM-DD"),
         ({"days": 0}, "days: must be a whole number from 1 to 366"),
+        ({"gpus": 12}, "gpus: must be a multiple of 8"),
         ({"days": 4}, "days: must all have a quota; 2020-05-04 has none"),
         ({"first_day": "2020-05-02"}, "first_day: must begin days with a count that can be used"),
     ],
