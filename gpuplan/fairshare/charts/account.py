@@ -58,7 +58,7 @@ def account(run: "Run", palette: Palette, most: int) -> Account:
     n = len(hours.length_s)
     if n == 0:
         nothing = np.zeros((groups, 1), np.int64)
-        return Account(np.array([0, HOUR]), nothing, nothing, nothing * 0.0, by_group @ entitled)
+        return Account(np.array([0, HOUR]), nothing, nothing, np.zeros((groups, 1)), by_group @ entitled)
     each = next((length for length in _HOURS if n <= length * most), -(-n // most))
     first = np.arange(0, n, each)
     owed: Floats = np.minimum(entitled[:, None] * hours.length_s, hours.wanted)

@@ -196,7 +196,7 @@ def ratio_panel(
         "layer": [
             mark(f"{side}_teams", _REACH, {"y": y("ratio")}),
             *lines,
-            {"data": {"values": [{}]}, "mark": one, "encoding": {"y": y("") | {"datum": 1}}},
+            {"data": {"values": [{}]}, "mark": one, "encoding": {"y": {"datum": 1}}},
         ],
     }
 

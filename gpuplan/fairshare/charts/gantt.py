@@ -33,10 +33,13 @@ GPU_ROWS = 64
 #: Lines in the tone of the page through bars that may be interrupted, at shares of their height; their width in
 #: pixels, and at most in shares; opacity of unallocated work.
 _STRIPES = {PAST_MINIMUM: (0.5,), UNALLOCATED: (0.3, 0.7)}
-_STRIPE_PX, _STRIPE_SHARE, _PALE = 2.2, 0.2, 0.6
+_STRIPE_PX, _STRIPE_SHARE = 2.2, 0.2
 
-#: A bar lower than this (pixels) has no room for lines.
-_STRIPED_PX = 2.5
+#: Opacity of work that may be interrupted.
+_PALE = {PAST_MINIMUM: 0.82, UNALLOCATED: 0.5}
+
+#: A bar lower than this (pixels) has no room for lines; cells, which stand close, need more.
+_STRIPED_PX, _STRIPED_CELL_PX = 2.5, 12
 
 #: Pixels of a column of the legend, and beside the drawing area.
 _LEGEND_PX, BESIDE = 190, 66
@@ -265,7 +268,12 @@ def heading(data: str, width: int) -> list[Spec]:
 
 
 _BAR: Spec = {"type": "rect", "clip": True, "stroke": {"expr": PANE}, "strokeWidth": 0.3}
-_BAR |= {"fillOpacity": {"expr": f"datum.state == {UNALLOCATED} ? {_PALE} : 1"}}
+_BAR |= {
+    "fillOpacity": {
+        "expr": f"datum.state == {UNALLOCATED} ? {_PALE[UNALLOCATED]} "
+        f": datum.state == {PAST_MINIMUM} ? {_PALE[PAST_MINIMUM]} : 1"
+    }
+}
 _STANDS_OUT: Spec = {
     "condition": {"test": {"and": [{"param": "hover"}, {"param": "picked"}]}, "value": 1},
     "value": 0.2,
@@ -322,7 +330,7 @@ def state_params() -> list[Spec]:
     """Top-level parameters that hold what the legend shows of the states, on the grey of no team."""
     params: list[Spec] = []
     for state in range(len(STATE_WORDS)):
-        grey = {IN_REPAIR: REPAIR, UNALLOCATED: "#A0A8B0"}.get(state, "#5E6B78")
+        grey = {IN_REPAIR: REPAIR, PAST_MINIMUM: "#7C8793", UNALLOCATED: "#AEB5BB"}.get(state, "#5E6B78")
         stops = [(0.0, grey)]
         for middle in _STRIPES.get(state, ()):
             first, last = round(middle - 0.08, 2), round(middle + 0.08, 2)
@@ -353,13 +361,14 @@ def team_legend(page_width: int) -> Spec:
 def _stripe_layers(bars: str, x: Spec, y: Spec, px_per_gpu: float) -> list[Spec]:
     """Lines through bars, as marks of their own: Vega has no portable pattern."""
     tall = f"(datum.y2 - datum.y) * {px_per_gpu}"
+    least = f"(datum.job ? {_STRIPED_PX} : {_STRIPED_CELL_PX})"
     thick = f"min({_STRIPE_PX}, {_STRIPE_SHARE} * {tall})"
     line = {"type": "rule", "clip": True, "stroke": {"expr": PANE}, "strokeWidth": {"expr": thick}}
     layers = []
     for state, places in _STRIPES.items():
         for place in places:
             transform = [
-                {"filter": f"datum.state == {state} && {tall} >= {_STRIPED_PX}"},
+                {"filter": f"datum.state == {state} && {tall} >= {least}"},
                 {"calculate": f"datum.y + (datum.y2 - datum.y) * {place}", "as": "line"},
             ]
             encoding = {"x": x, "x2": {"field": "x2"}, "y": y | {"field": "line"}, "opacity": _STANDS_OUT}

@@ -31,7 +31,7 @@ MAX_BARS = 2000
 
 #: Words of the states, also the entries of the legend.
 STATE_WORDS = (
-    "plain: protected",
+    "full colour: protected",
     "a line: past its minimum",
     "pale, two lines: unallocated",
     "node in repair",

@@ -256,7 +256,9 @@ def _says(palette: Palette, clock: Clock) -> str:
 
 def _legend_layer(palette: Palette, page_width: int, states: Sequence[str]) -> Spec:
     """Marks that nobody sees, for the legend of the teams."""
-    fill = field("team", "nominal", scale=gantt.team_scale(palette, states), legend=gantt.team_legend(page_width))
+    fill = field(
+        "team", "nominal", scale=gantt.team_scale(palette, states), legend=gantt.team_legend(page_width)
+    )
     return {
         "data": {"values": [{"team": label} for label in palette.labels]},
         "mark": {"type": "point", "opacity": 0, "strokeWidth": 0},
