@@ -4,7 +4,7 @@ import builtins
 import math
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -141,6 +141,15 @@ def test_it_stops_with_the_best_so_far_when_asked_to() -> None:
     assert "stopped before the proof was complete" in made.proof.sentence
 
 
+@pytest.fixture
+def listening() -> Iterator[None]:
+    """Python's own handler of Ctrl-C: a process that was started in the background of a shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("listening")
 @pytest.mark.parametrize("after_s", [0.0, 0.5])
 def test_a_signal_of_ctrl_c_stops_it_and_the_next_one_is_heard_too(after_s: float) -> None:
     """The solver's own handler of signals would end the process at the second one, or wait for itself."""
