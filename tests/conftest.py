@@ -3,6 +3,7 @@
 import os
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chromium import find_chromium
@@ -16,6 +17,10 @@ SHARED_ABSENT = "shared data not present"
 
 #: Markers of the tests that must run in CI.
 MUST_RUN = ("browser", "notebook")
+
+#: A folder whose tests share what is dear to start, and what takes longest.
+BROWSER = "tests/browser/"
+LONGEST = (BROWSER, "tests/allocation/test_bounds.py")
 
 # Shared machines stall; a test that is slow once is not wrong. CI repeats the same examples.
 settings.register_profile("gpuplan", deadline=None, derandomize="CI" in os.environ)
@@ -54,10 +59,30 @@ def chromium() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever lies in tests/browser is a browser test, marked or not."""
+    """Whatever lies in tests/browser is a browser test, marked or not; what takes longest begins first."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
     for item in items:
         if CHECKOUT / "tests" / "browser" in item.path.parents:
             item.add_marker("browser")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Processes that share tests must give them the same names: of bytes that may hold a time (gzip), none."""
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` tests/browser counts as one file: one JupyterLab and one Chromium for all of it."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
+
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -84,3 +84,8 @@ def test_in_ci_a_browser_file_may_not_skip_itself(suite: Path) -> None:
     path.write_text("import pytest\npytest.importorskip('no_such_module')\n", encoding="utf-8")
     assert outcomes(suite, "tests/browser", ci=True) == "1 error"
     assert outcomes(suite, "tests/browser", ci=False) == "1 skipped"
+
+
+def test_in_ci_the_rule_holds_in_several_processes(suite: Path) -> None:
+    several = ("-p", "xdist.plugin", "-n", "2", "--dist", "loadfile")
+    assert outcomes(suite, "tests", *several, ci=True) == "1 failed, 5 skipped, 2 xfailed, 2 errors"
