@@ -54,7 +54,7 @@ def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light"
     panels = team_panels(palette, clock, "run", inner)
     subtitles = [
         heads.cluster_words(run.problem),
-        heads.workload_words(run.problem),
+        f"{heads.workload_words(run.problem)}; {heads.budget_words(run.problem)}",
         f"GPUs on average over {bins}. {PANEL_WORDS[0].upper()}{PANEL_WORDS[1:]}. Owed in an hour: the lower of the "
         "entitlement and what runs or waits with a minimum run time.",
         heads.empty_words(run) or heads.aside_words(run),

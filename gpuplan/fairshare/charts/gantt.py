@@ -123,7 +123,7 @@ def gantt_params(views: list[str]) -> list[Spec]:
 def gantt_sets(
     run: "Run", drawn: Picture, clock: Clock, side: str, height: int, title: str = "", figures: str = ""
 ) -> dict[str, Columns]:
-    """Data sets ``<side>_bars``, ``<side>_frame`` and ``rows``."""
+    """Data sets ``<side>_bars``, ``<side>_frame`` and ``<side>_rows``."""
     gpus = int(run.problem.gpus)
     frame: Columns = {
         "x": [0],
@@ -138,7 +138,7 @@ def gantt_sets(
     return {
         f"{side}_bars": drawn.bars,
         f"{side}_frame": frame,
-        "rows": row_columns(run.problem, height, by_pool=drawn.by_pool),
+        f"{side}_rows": row_columns(run.problem, height, by_pool=drawn.by_pool),
     }
 
 
@@ -194,7 +194,7 @@ def gantt_spec(
     rows: str = "",
 ) -> Spec:
     """Layers of a Gantt over the data sets of `gantt_sets`; `gantt_params` must stand at the top of the whole."""
-    bars, frame = f"{side}_bars", f"{side}_frame"
+    bars, frame, rows_set = f"{side}_bars", f"{side}_frame", f"{side}_rows"
     scale = x_scale or {"nice": False, "zero": False}
     x = field("x", scale=scale, axis=clock.axis(title=title))
     y = _rows_axis(rows or row_words(problem))
@@ -233,19 +233,19 @@ def gantt_spec(
                 transform=[{"filter": "datum.cut > 0"}],
             ),
             *(
-                mark("rows", {"type": "rule", "style": style}, {"y": y}, transform=[{"filter": test}])
+                mark(rows_set, {"type": "rule", "style": style}, {"y": y}, transform=[{"filter": test}])
                 for style, test in (
                     ("gp-border-casing", "datum.border == 2"),
                     ("gp-border", "datum.border == 2"),
                 )
             ),
             mark(
-                "rows",
+                rows_set,
                 {"type": "rule", "stroke": {"expr": INK}, "strokeWidth": 0.5, "opacity": 0.35},
                 {"y": y},
                 transform=[{"filter": "datum.border == 1"}],
             ),
-            mark("rows", row, {"y": y, "text": field("label", "nominal")}),
+            mark(rows_set, row, {"y": y, "text": field("label", "nominal")}),
             mark(bars, name, {"x": x, "y": y | {"field": "mid"}, "text": field("job", "nominal")})
             | {"transform": middle},
             mark(frame, empty, centre | {"text": field("empty", "nominal")}),

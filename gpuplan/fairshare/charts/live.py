@@ -67,7 +67,9 @@ def live_spec(
         height = gantt.rows_height(problem)
         rows.append(
             [
-                gantt.gantt_spec(problem, palette, clock, side, inner, height, x_scale=zoom, page_width=width)
+                gantt.gantt_spec(
+                    problem, palette, clock, side, inner, height, x_scale=zoom, page_width=width, rows="GPUs"
+                )
                 for side in SIDES
             ]
         )
