@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpuplan_widgets.curve_editor import CurveEditor
     from gpuplan_widgets.explorer import AllocationExplorer
+    from gpuplan_widgets.fairshare import FairShareExplorer
     from gpuplan_widgets.job_table import JobTable
     from gpuplan_widgets.live_chart import LiveChart
     from gpuplan_widgets.rolling import RollingExplorer
@@ -15,12 +16,20 @@ if TYPE_CHECKING:
 _HOMES = {
     "AllocationExplorer": "explorer",
     "CurveEditor": "curve_editor",
+    "FairShareExplorer": "fairshare",
     "JobTable": "job_table",
     "LiveChart": "live_chart",
     "RollingExplorer": "rolling",
 }
 
-__all__ = ["AllocationExplorer", "CurveEditor", "JobTable", "LiveChart", "RollingExplorer"]
+__all__ = [
+    "AllocationExplorer",
+    "CurveEditor",
+    "FairShareExplorer",
+    "JobTable",
+    "LiveChart",
+    "RollingExplorer",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,93 @@
+"""What the fair-share explorer writes about the runs on screen: the change, teams, figures, charts as tables."""
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ipywidgets as W
+
+from gpuplan.fairshare.run import Run
+from gpuplan.inputs.errors import shorten
+from gpuplan_widgets import fairshare_tables as tables
+from gpuplan_widgets.fairshare_why import Why
+from gpuplan_widgets.fairshare_words import summary_html
+
+#: The folds, in their order.
+WHY, ALL_FIGURES, CHARTS = range(3)
+TITLES = ("Why does this job wait?", "All figures and what they mean", "The charts as tables")
+
+
+class FairShareAccount:
+    """The written part of a fair-share explorer; what is folded away is not written.
+
+    Parameters
+    ----------
+    runs
+        The runs under ``"left"`` and ``"right"``.
+    charts
+        Gives the numbers of the chart on screen as HTML.
+
+    Attributes
+    ----------
+    summary, teams, figures : HTML
+        The change in words with its warnings; a row per team; the main figures.
+    fold : Accordion
+        `why`, `all_figures` and `charts`, written when they are opened.
+    """
+
+    def __init__(self, runs: Mapping[str, Run], charts: Callable[[], str]) -> None:
+        self._runs, self._given, self._remarks = dict(runs), dict[str, Run](), list[str]()
+        self._charts_html = charts
+        self.summary = _html("gp-summary")
+        self.teams = _html("gp-fair-teams")
+        self.figures = _html("gp-figures-table")
+        self.all_figures = _html("gp-figures-table")
+        self.charts = _html("gp-chart-tables")
+        self.why = Why(runs)
+        self.fold = W.Accordion(
+            [self.why.box, self.all_figures, self.charts], titles=TITLES, selected_index=None
+        )
+        self.fold.add_class("gp-all-figures")
+        self.fold.observe(lambda _change: self._unfolded(), "selected_index")
+
+    def show(self, runs: Mapping[str, Run], given: Mapping[str, Run], remarks: Sequence[str] = ()) -> None:
+        """Write about other runs; `given` are those of the scenario as it was given, where that is another one."""
+        self._runs, self._given, self._remarks = dict(runs), dict(given), list(remarks)
+        left, right = runs["left"], runs["right"]
+        _set(self.summary, summary_html(runs, given, remarks))
+        _set(self.teams, tables.teams_html(left, right))
+        _set(self.figures, tables.main_html(left, right))
+        self.mark(old=False)
+        self.why.show(runs)
+        self._unfolded()
+
+    def mark(self, *, old: bool) -> None:
+        """Mark the summary as old, like the picture."""
+        (self.summary.add_class if old else self.summary.remove_class)("gp-old")
+
+    def page(self) -> str:
+        """What a page without a kernel shows: the change in words, the teams, the main figures."""
+        left, right = self._runs["left"], self._runs["right"]
+        name = html.escape(shorten(left.scenario.name, 200))
+        return (
+            f"<p><b>{name}</b></p>{summary_html(self._runs, self._given, self._remarks)}"
+            f"{tables.teams_html(left, right)}{tables.main_html(left, right)}<p>Run the cell to move the controls.</p>"
+        )
+
+    def _unfolded(self) -> None:
+        self.why.unfold(self.fold.selected_index == WHY)
+        if self.fold.selected_index == ALL_FIGURES:
+            _set(self.all_figures, tables.all_html(self._runs["left"], self._runs["right"]))
+        elif self.fold.selected_index == CHARTS:
+            _set(self.charts, self._charts_html())
+
+
+def _html(css: str) -> Any:
+    widget = W.HTML("")
+    widget.add_class(css)
+    return widget
+
+
+def _set(widget: Any, value: str) -> None:
+    if widget.value != value:
+        widget.value = value

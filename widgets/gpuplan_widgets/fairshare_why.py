@@ -1,0 +1,171 @@
+"""Why does this job wait? A moment, a job, and what both policies say about it then."""
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+import ipywidgets as W
+import numpy as np
+
+from gpuplan.fairshare.charts.clock import words
+from gpuplan.fairshare.charts.live import live_clock
+from gpuplan.fairshare.instant import Instant
+from gpuplan.fairshare.run import Run
+from gpuplan.gantt import safe_text
+from gpuplan.inputs.errors import InputError
+
+#: Waiting jobs that are offered; any other is found by its name.
+OFFERED = 40
+
+_NO_JOB = ("choose a waiting job", "")
+_WIDE: dict[str, Any] = {
+    "style": {"description_width": "150px"},
+    "layout": W.Layout(width="440px", max_width="100%"),
+}
+
+
+class Why:
+    """A fold with a moment, the jobs that wait then, and the sentences about the chosen one.
+
+    Attributes
+    ----------
+    when : FloatSlider
+        The moment, in the unit of the charts (hours or days after the start).
+    job : Dropdown
+        Jobs that wait then under either policy, those that have waited longest first.
+    name : Text
+        The name of any job; it goes before the choice.
+    said : HTML
+        What both policies say.
+    """
+
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        self._runs = dict(runs)
+        self.when = W.FloatSlider(
+            0.0,
+            min=0.0,
+            max=1.0,
+            step=0.05,
+            description="When",
+            readout_format=".2f",
+            continuous_update=True,
+            **_WIDE,
+        )
+        self.when.tooltip = "The moment that is asked about"
+        self.job = W.Dropdown(options=[_NO_JOB], description="Waiting job", **_WIDE)
+        self.job.tooltip = "Jobs that wait at this moment, under either policy"
+        self.name = W.Text("", description="or any job's name", continuous_update=False, **_WIDE)
+        self.name.tooltip = "Any job by its name, whether it waits or not"
+        self.said = W.HTML("")
+        for name, widget in (
+            ("when", self.when),
+            ("job", self.job),
+            ("name", self.name),
+            ("said", self.said),
+        ):
+            widget.add_class(f"gp-fair-why-{name}")
+        self.said.add_class("gp-why-text")
+        self.box = W.VBox([self.when, self.job, self.name, self.said])
+        self._open, self._quiet = False, False
+        self.when.observe(lambda _change: self._at_another_moment(), "value")
+        for widget in (self.job, self.name):
+            widget.observe(lambda _change: self._explain(), "value")
+
+    def show(self, runs: Mapping[str, Run]) -> None:
+        """Ask about other runs; moment and job stay as far as they can."""
+        self._runs = dict(runs)
+        if self._open:
+            self._settle()
+
+    def unfold(self, on: bool) -> None:
+        """Nothing is worked out while the fold is closed."""
+        self._open = on
+        if on:
+            self._settle()
+
+    # ------------------------------------------------------------------ what is asked
+
+    def _settle(self) -> None:
+        run = self._runs["left"]
+        clock = live_clock(run.problem)
+        top = max(one.end_s for one in self._runs.values()) / clock.unit_s
+        self._quiet = True
+        try:
+            self.when.description = f"When ({clock.unit})"
+            first = self.when.value == 0.0 == self.when.min and self.when.max == 1.0
+            self.when.max = max(top, 0.01)
+            self.when.step = 1.0 / 24 if clock.unit == "days" else 1.0 / 60
+            if first:
+                self.when.value = top / 2
+        finally:
+            self._quiet = False
+        self._at_another_moment()
+
+    def _seconds(self) -> int:
+        return round(self.when.value * live_clock(self._runs["left"].problem).unit_s)
+
+    def _at_another_moment(self) -> None:
+        if self._quiet or not self._open:
+            return
+        try:
+            offered = self._waiting()
+        except Exception as error:  # nobody sees the traceback of a callback
+            self._say([f"That could not be worked out: {type(error).__name__}: {error}"])
+            return
+        chosen = self.job.value
+        self._quiet = True
+        try:
+            options = [_NO_JOB, *offered]
+            if list(self.job.options) != options:
+                self.job.options = options
+            self.job.value = chosen if chosen in [name for _, name in options] else ""
+        finally:
+            self._quiet = False
+        self._explain()
+
+    def _waiting(self) -> list[tuple[str, str]]:
+        """Jobs that wait at the moment on either side, the longest wait first."""
+        t, jobs = self._seconds(), self._runs["left"].problem.jobs
+        waits = np.zeros(len(jobs), np.bool_)
+        for run in self._runs.values():
+            if t <= run.end_s:
+                waits |= Instant(run, t).waits
+        found = []
+        for j in np.flatnonzero(waits)[:OFFERED].tolist():  # jobs are in order of submission
+            gpus = "1 GPU" if jobs.gpus[j] == 1 else f"{jobs.gpus[j]:,} GPUs"
+            since = words(t - int(jobs.submit_s[j]))
+            name = str(jobs.name[j])
+            found.append(
+                (f"{safe_text(name, 40)}: {gpus}, {safe_text(str(jobs.team[j]), 40)}, came {since} ago", name)
+            )
+        return found
+
+    # ------------------------------------------------------------------ what is said
+
+    def _explain(self) -> None:
+        if self._quiet or not self._open:
+            return
+        name = self.name.value or self.job.value
+        if not name:
+            self._say([])
+            return
+        lines = []
+        for side, run in self._runs.items():
+            lines.append(f"{side} ({run.policy}): {self._why(run, name)}")
+        self._say(lines)
+
+    def _why(self, run: Run, name: str) -> str:
+        t = self._seconds()
+        if t > run.end_s:
+            return f"this run ended {words(t - run.end_s)} earlier."
+        try:
+            return run.why(name, t)
+        except InputError as error:
+            return "; ".join(f"{mistake.path}: {mistake.rule}" for mistake in error.mistakes) + "."
+        except Exception as error:  # nobody sees the traceback of a callback
+            return f"no explanation ({type(error).__name__}: {error})."
+
+    def _say(self, lines: list[str]) -> None:
+        text = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+        if self.said.value != text:
+            self.said.value = text
