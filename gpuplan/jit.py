@@ -74,6 +74,14 @@ def njit_forced(function: Kernel) -> Kernel:
     return forced
 
 
+def njit_leaf(function: Kernel) -> Kernel:
+    """The same for a step that calls little: its machine code goes into its callers."""
+    if _njit is None or getattr(_copying, "plain", False):
+        return function
+    leaf: Kernel = _njit(function, _nrt=False, forceinline=True)
+    return leaf
+
+
 def plain_copy(module: ModuleType) -> ModuleType:
     """A second copy of a module of kernels in which they are plain Python: same numbers, no compiler."""
     spec = importlib.util.find_spec(module.__name__)

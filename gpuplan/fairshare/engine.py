@@ -51,7 +51,7 @@ def queue(
     aside = {**problem.set_aside, **(set_aside or {})}
     n_lines = 1 if lines is None else len(problem.tree.leaves)
     first = np.cumsum(np.bincount(line, minlength=n_lines)) - np.bincount(line, minlength=n_lines)
-    rows = np.zeros((n_lines, 21), np.int64)
+    rows = np.zeros((n_lines, 22), np.int64)
     rows[:, kernels.LOW] = rows[:, kernels.HIGH] = first
     rows[:, kernels.QUOTA] = NEVER if quota is None else quota
     rows[:, kernels.RANKED] = np.arange(n_lines)
@@ -101,7 +101,7 @@ def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
     drains = drain_table(problem)
     tables = Tables(problem, n_lines)
     still = (table, *nodes(problem), order, rows, groups, *empty_set(n), keys, links, weights, shares, drains)
-    still = (*still, np.zeros((2, 1 + masks.max(initial=0)), np.int64), np.zeros(problem.gpus + 1, np.int64))
+    still = (*still, np.zeros((2, 1 + masks.max(initial=0)), np.int64), np.zeros(2 * problem.gpus + 1, np.int64))
     still = (*still, np.zeros((problem.gpus + 1, 2), np.int64))
     while kernels.run_contract(
         int(tiers),
@@ -120,7 +120,7 @@ def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
 def groups_of(
     table: Int64, order: Int64, columns: Sequence[npt.NDArray[Any]], n_lines: int
 ) -> tuple[Int64, Int64]:
-    """The kernels' tables of groups int64[K, 7] and lines int64[L, 21]; the group of each job is written.
+    """The kernels' tables of groups int64[K, 7] and lines int64[L, 22]; the group of each job is written.
 
     ``columns``: line, unallocated, GPUs and mask of each job, by which ``order`` sorts.
     """
@@ -136,7 +136,7 @@ def groups_of(
     groups[:, kernels.G_GPUS] = sorted_columns[2][first]
     groups[:, kernels.G_MASK] = sorted_columns[3][first]
     table[order, kernels.GROUP] = np.cumsum(new) - 1
-    rows = np.zeros((n_lines, 21), np.int64)
+    rows = np.zeros((n_lines, 22), np.int64)
     kinds = 2 * sorted_columns[0][first] + sorted_columns[1][first]
     rows[:, kernels.FROM] = np.searchsorted(kinds, 2 * np.arange(n_lines))
     rows[:, kernels.MIDDLE] = np.searchsorted(kinds, 2 * np.arange(n_lines) + 1)
@@ -165,7 +165,7 @@ def budget_weights(problem: Problem) -> tuple[Int64, Floats, Floats]:
         weights[below, kernels.WEIGHT] = [float(number) for number in whole]
         if any(whole):
             gap = Fraction(problem.hysteresis) * capacity * tree.exact[parent] / sum(whole)
-            weights[parent, kernels.GAP] = float(gap)
+            weights[parent, kernels.GAP] = float(gap) if tree.exact[parent] else math.inf
     weights[0, kernels.WEIGHT] = 1.0
     return links, weights, np.array(whole_numbers([tree.exact[b] for b in tree.leaves.tolist()]), np.float64)
 
@@ -262,13 +262,13 @@ def work(problem: Problem, set_aside: dict[int, str], order: Int64, line: Int64)
 def nodes(problem: Problem) -> tuple[Int64, Int64, Int64]:
     """The kernels' tables of nodes, pools and seats, all empty."""
     size = problem.node_gpus
-    table = np.zeros((len(size), 15), np.int64)
+    table = np.zeros((len(size), 16), np.int64)
     table[:, kernels.SIZE] = table[:, kernels.FREE] = size
     table[:, kernels.POOL] = problem.node_pool
     table[1:, kernels.OFFSET] = np.cumsum(size)[:-1]
     table[:, kernels.CHAIN] = -1
     table[:, kernels.EXTRA] = NEVER
-    pools = np.zeros((len(problem.pool_first), 6), np.int64)
+    pools = np.zeros((len(problem.pool_first), 8), np.int64)
     pools[:, kernels.FIRST] = problem.pool_first
     np.add.at(pools[:, kernels.SPARE], problem.node_pool, size)
     return table, pools, np.zeros((problem.gpus, 3), np.int64)

@@ -15,7 +15,7 @@ them), `Work` (columns of the jobs that running changes) and `Waiting` (an order
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.jit import njit_step
+from gpuplan.jit import njit_leaf, njit_step
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -50,21 +50,21 @@ WORD = (1 << 32) - 1
 GPUS, RUN, LIMIT, MINIMUM, RESUMABLE, MASK, GROUP, LINE, WHERE = range(9)
 DONE, OWES, ROW, UNTIL, ENDING, HOME, REST, OUT = range(9, 17)
 RANK, PRIORITY, OPTED, CHARGED, IS_PAST, PROTECTED_UNTIL, MARK, SEEN = range(17, 25)
-# ``m`` int64[N, 15], a row per node
+# ``m`` int64[N, 16], a row per node
 SIZE, POOL, FREE, OFFSET, COUNT, CHAIN, EXTRA, READY, REST_READY, CHOSEN, SCRATCH = range(11)
-LOOSE, PAST, COST, LOST = range(11, 15)
-# ``pools`` int64[P + 1, 6], a row per pool, and one behind the last
-FIRST, SPARE, BEST_CHEAP, BEST_ALL, FULL_CHEAP, FULL_ALL = range(6)
+LOOSE, PAST, COST, LOST, REACH = range(11, 16)
+# ``pools`` int64[P + 1, 8], a row per pool, and one behind the last
+FIRST, SPARE, BEST_CHEAP, FULL_CHEAP, BEST_ALL, FULL_ALL, BEST_OTHERS, FULL_OTHERS = range(8)
 # ``seats`` int64[G, 3], a row per GPU
 WHO, TAKE, ENDS = range(3)
 # ``q0`` int64[ceil(n / 32), 3] and ``q1``, a row per word and per 32 words of a set of positions
 BITS, LEAST_A, LEAST_B = range(3)
 KEY_A, KEY_B = range(2)
-# ``lines`` int64[L, 21], a row per line
+# ``lines`` int64[L, 22], a row per line
 LOW, HIGH, HELD, QUOTA, BUDGET, RANKED, PAST_GPUS, LOOSE_GPUS, RATE, SHIELDED, SHIELD_SUM, TOTAL, SINCE = (
     range(13)
 )
-TAIL, LAST, ASKS, FROM, MIDDLE, TO, CLAIMS_AT, CLAIMS = range(13, 21)
+TAIL, LAST, ASKS, FROM, MIDDLE, TO, RIGHT, LONGEST, LATEST = range(13, 22)
 # ``groups`` int64[K, 7], a row per line, kind of occupancy, number of GPUs and mask
 G_FROM, G_TO, G_GPUS, G_MASK, G_HEAD, G_STAMP, G_STATUS = range(7)
 # ``points`` int64[., 4], a row per change of a team's allocated GPUs
@@ -93,7 +93,7 @@ HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
 ) = range(14)
 
 
-@njit_step
+@njit_leaf
 def bit_length(number: int) -> int:
     """Binary digits of a number from 0 on: a coarse key that many share, never above that of a larger number."""
     n = 0
@@ -103,7 +103,7 @@ def bit_length(number: int) -> int:
     return n
 
 
-@njit_step
+@njit_leaf
 def join(q0: Ints, q1: Ints, keys: Ints, p: int) -> None:
     """Position ``p`` becomes a member."""
     w = p >> 5
@@ -116,7 +116,7 @@ def join(q0: Ints, q1: Ints, keys: Ints, p: int) -> None:
     q1[u, LEAST_B] = min(q1[u, LEAST_B], keys[p, KEY_B])
 
 
-@njit_step
+@njit_leaf
 def least(bits: int, first: int, keys: Ints, column: int, floor: int) -> int:
     """The least key among the members of a word of bits; stops at ``floor``, the least that it can be."""
     best = 1 << 62
@@ -131,7 +131,7 @@ def least(bits: int, first: int, keys: Ints, column: int, floor: int) -> int:
     return best
 
 
-@njit_step
+@njit_leaf
 def leave_line(q0: Ints, q1: Ints, keys: Ints, p: int) -> None:
     """Position ``p`` is a member no more."""
     w = p >> 5
@@ -187,7 +187,7 @@ def following(
 # ---------------------------------------------------------------------- instants
 
 
-@njit_step
+@njit_leaf
 def push(heap: Ints, n: int, t: int, j: int) -> int:
     """Add ``(t, j)`` to the heap of ``n`` rows, earliest first (then lowest ``j``); the new length."""
     k = n
@@ -203,7 +203,7 @@ def push(heap: Ints, n: int, t: int, j: int) -> int:
     return n + 1
 
 
-@njit_step
+@njit_leaf
 def pop(heap: Ints, n: int) -> int:
     """Take the first row off the heap of ``n`` rows; the new length."""
     n -= 1
@@ -234,7 +234,7 @@ def pop(heap: Ints, n: int) -> int:
 # ------------------------------------------------------------------------- nodes
 
 
-@njit_step
+@njit_leaf
 def seat(m: Ints, seats: Ints, x: int, j: int, amount: int, until: int) -> None:
     """Job ``j`` takes ``amount`` GPUs of node ``x`` until its declared end."""
     base = m[x, OFFSET]
@@ -250,7 +250,7 @@ def seat(m: Ints, seats: Ints, x: int, j: int, amount: int, until: int) -> None:
     m[x, COUNT] += 1
 
 
-@njit_step
+@njit_leaf
 def unseat(m: Ints, seats: Ints, x: int, j: int, until: int) -> None:
     """Job ``j`` is no occupant of node ``x`` any more."""
     base = m[x, OFFSET]
@@ -272,7 +272,7 @@ def unseat(m: Ints, seats: Ints, x: int, j: int, until: int) -> None:
     m[x, COUNT] -= 1
 
 
-@njit_step
+@njit_leaf
 def snuggest(m: Ints, pools: Ints, p: int, amount: int, guarded: int) -> int:
     """The open node of pool ``p`` with the fewest GPUs that suffice; -1: none.
 
@@ -321,7 +321,7 @@ def place(m: Ints, pools: Ints, seats: Ints, w: Ints, j: int, mask: int, guarded
     return 0
 
 
-@njit_step
+@njit_leaf
 def occupy(m: Ints, pools: Ints, seats: Ints, j: int, x: int, amount: int, until: int, lists: int) -> None:
     """Job ``j`` takes GPUs of node ``x``."""
     m[x, FREE] -= amount
@@ -376,7 +376,7 @@ def place_gang(
     return 1
 
 
-@njit_step
+@njit_leaf
 def vacate(m: Ints, pools: Ints, seats: Ints, j: int, x: int, amount: int, until: int, lists: int) -> None:
     """Job ``j`` gives back GPUs of node ``x``."""
     m[x, FREE] += amount
@@ -437,7 +437,7 @@ def open_stretch(w: Ints, j: int, t: int, row: int, log: Ints, allocated: int) -
     return t + w[j, OWES] + w[j, RUN] - w[j, DONE]
 
 
-@njit_step
+@njit_leaf
 def time_left(w: Ints, j: int) -> int:
     """Seconds that waiting job ``j`` takes at most, its restart included; `NEVER` without a limit."""
     if w[j, LIMIT] >= NEVER:
@@ -445,14 +445,14 @@ def time_left(w: Ints, j: int) -> int:
     return w[j, OWES] + w[j, LIMIT] - w[j, DONE]
 
 
-@njit_step
+@njit_leaf
 def declared_end(w: Ints, j: int, t: int) -> int:
     """When job ``j``, started at ``t``, ends at the latest."""
     left = time_left(w, j)
     return NEVER if left >= NEVER else t + left
 
 
-@njit_step
+@njit_leaf
 def kept_at(w: Ints, log: Ints, j: int, t: int, checkpoint: int) -> int:
     """Seconds of the running stretch that outlive an interruption at ``t``."""
     if not w[j, RESUMABLE]:
@@ -557,7 +557,7 @@ def begin_repairs(m: Ints, drains: Ints, t: int) -> None:
 # ------------------------------------------------------------------ reservations
 
 
-@njit_step
+@njit_leaf
 def ready_at(m: Ints, seats: Ints, x: int, need: int, t: int) -> int:
     """When node ``x`` has ``need`` free GPUs, by declared ends."""
     f = m[x, FREE]
@@ -701,7 +701,7 @@ def rank_lines(tree: Ints, usage: Floats, lines: Ints) -> None:
     ``tree`` int64[B, 8]: columns `PARENT`, `DOWN` (first child), `BESIDE` (next sibling), `LEAF` (line of a leaf,
     else -1), the rest is overwritten; siblings are in the order that decides ties. ``usage`` float64[B, 3]: columns
     `SHARE` (among siblings) and `USED` (decayed usage; sums of inner budgets are written into it) are read, `LEVEL` is
-    overwritten. ``lines`` int64[L, 21]: column `RANKED` is overwritten.
+    overwritten. ``lines`` int64[L, 22]: column `RANKED` is overwritten.
     """
     for b in range(len(tree)):
         if tree[b, LEAF] < 0:
@@ -806,7 +806,7 @@ def run_queue(
         work is shut down by hand where a host waits for its repair), `CHECKPOINT` and `RESTART`, seconds.
     decay
         What is left of a line's usage after 300 s (`rank_lines`).
-    state : int64[14]
+    state : int64[13]
         Where the simulation is; all 0 at first.
     submit : int64[J]
         Submission, ascending.
@@ -814,7 +814,7 @@ def run_queue(
         See above.
     order : int64[J]
         Jobs by line, then by their place in it.
-    lines : int64[L, 21]
+    lines : int64[L, 22]
         `LOW` and `HIGH`: nobody of a line waits before position ``LOW`` or from ``HIGH`` on (both the line's first
         position at first); `HELD`, 0; `QUOTA` (GPUs it may hold at once under `LINES`); `BUDGET` (its row in
         ``tree``); `RANKED` (the lines in the order in which they are visited).
@@ -969,16 +969,15 @@ def run_queue(
                     break
                 elif kind == PER_TYPE:
                     blocked_pools |= w[j, MASK]
-                elif w[j, OUT] == t:
-                    pass
                 elif kind == EASY and not blocked:
                     blocked = True
                     promise = reserve(m, pools, seats, g, may, t)
-                    fails[0, w[j, GROUP]] = g
                     bound = most_spare(pools)
-                    if n_groups == 1:
-                        bound = min(bound, g - 1)
-                else:
+                    if w[j, OUT] != t:  # else it fits, perhaps, but lost its GPUs just now
+                        fails[0, w[j, GROUP]] = g
+                        if n_groups == 1:
+                            bound = min(bound, g - 1)
+                elif w[j, OUT] != t:
                     fails[later, w[j, GROUP]] = min(fails[later, w[j, GROUP]], g)
                     if n_groups == 1:
                         if later == 0:
@@ -1004,7 +1003,7 @@ def run_queue(
 # -------------------------------------------------------------------- contracts
 
 
-@njit_step
+@njit_leaf
 def shift(m: Ints, w: Ints, j: int, column: int, sign: int) -> None:
     """Add the GPUs of running job ``j`` to a column of its nodes, or take them off."""
     x = w[j, HOME]
@@ -1033,9 +1032,11 @@ def sum_up(m: Ints, pools: Ints) -> None:
         full_cheap = i64(0)
         full_all = i64(0)
         for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
+            m[x, REACH] = -1
             if m[x, FREE] >= 0:
                 cheap = m[x, FREE] + m[x, LOOSE]
                 every = cheap + m[x, PAST]
+                m[x, REACH] = every
                 best_cheap = max(best_cheap, cheap)
                 best_all = max(best_all, every)
                 full_cheap += cheap == m[x, SIZE]
@@ -1046,29 +1047,71 @@ def sum_up(m: Ints, pools: Ints) -> None:
         pools[p, FULL_ALL] = full_all
 
 
-@njit_step
-def hopeless(m: Ints, pools: Ints, g: int, mask: int, claims: int) -> int:
-    """1 where a job of ``g`` GPUs can start in no pool of ``mask`` for want of GPUs that are free or may be taken."""
+@njit_leaf
+def hopeless(m: Ints, pools: Ints, g: int, mask: int, best: int, full: int) -> int:
+    """1 where a job of ``g`` GPUs can start in no pool of ``mask``, by these two columns of ``pools``."""
     for p in range(len(pools) - 1):
         if (mask >> p) & 1:
             size = m[pools[p, FIRST], SIZE]
-            best = pools[p, BEST_ALL] if claims else pools[p, BEST_CHEAP]
-            full = pools[p, FULL_ALL] if claims else pools[p, FULL_CHEAP]
             if g <= size:
-                if best >= g:
+                if pools[p, best] >= g:
                     return 0
-            elif full >= g // size:
+            elif pools[p, full] >= g // size:
                 return 0
     return 1
 
 
 @njit_step
+def reach(
+    lines: Ints, tree: Ints, weights: Floats, w: Ints, m: Ints, pools: Ints, seats: Ints, line: int
+) -> None:
+    """What work of ``line`` may take at most: `REACH` of a node, and the best of each pool, are overwritten.
+
+    ``OTHERS``: free, unallocated, or past its minimum run time in a line on which it has a claim; ``ALL`` and `REACH`:
+    or past its minimum in the same line.
+    """
+    for b in range(len(lines)):
+        lines[b, RIGHT] = 0
+        if b != line and lines[b, PAST_GPUS] > 0:
+            lines[b, RIGHT] = claims_on(tree, weights, lines[line, BUDGET], lines[b, BUDGET])
+    for p in range(len(pools) - 1):
+        best_others = i64(0)
+        best_all = i64(0)
+        full_others = i64(0)
+        full_all = i64(0)
+        for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
+            m[x, REACH] = -1
+            if m[x, FREE] < 0:
+                continue
+            others = m[x, FREE] + m[x, LOOSE]
+            every = others
+            if m[x, PAST] > 0:
+                for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
+                    v = seats[k, WHO]
+                    if w[v, IS_PAST]:
+                        if lines[w[v, LINE], RIGHT]:
+                            others += seats[k, TAKE]
+                            every += seats[k, TAKE]
+                        elif w[v, LINE] == line:
+                            every += seats[k, TAKE]
+            m[x, REACH] = every
+            best_others = max(best_others, others)
+            best_all = max(best_all, every)
+            full_others += others == m[x, SIZE]
+            full_all += every == m[x, SIZE]
+        pools[p, BEST_OTHERS] = best_others
+        pools[p, BEST_ALL] = best_all
+        pools[p, FULL_OTHERS] = full_others
+        pools[p, FULL_ALL] = full_all
+
+
+@njit_leaf
 def weigh(tree: Ints, weights: Floats, b: int) -> None:
     """The number that sorts budget ``b`` among its siblings: what it had and holds, over its weight."""
     weights[b, KEY] = tree[b, HAD] / weights[b, WEIGHT] if weights[b, WEIGHT] > 0.0 else np.inf
 
 
-@njit_step
+@njit_leaf
 def claims_on(tree: Ints, weights: Floats, a: int, b: int) -> int:
     """1 where leaf ``a`` may take from leaf ``b``: compared at the children of their lowest common ancestor."""
     while tree[a, DEPTH] > tree[b, DEPTH]:
@@ -1082,18 +1125,15 @@ def claims_on(tree: Ints, weights: Floats, a: int, b: int) -> int:
 
 
 @njit_step
-def has_claims(lines: Ints, tree: Ints, weights: Floats, line: int) -> int:
-    """1 where work of ``line`` may take from any running work that is past its minimum."""
-    for other in range(len(lines)):
-        mine = other == line
-        if lines[other, PAST_GPUS] > 0 and (
-            mine or claims_on(tree, weights, lines[line, BUDGET], lines[other, BUDGET])
-        ):
+def any_past(lines: Ints) -> int:
+    """1 where any running allocated work is past its minimum run time."""
+    for line in range(len(lines)):
+        if lines[line, PAST_GPUS] > 0:
             return 1
     return 0
 
 
-@njit_step
+@njit_leaf
 def has_right(tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, j: int, v: int) -> int:
     """1 where waiting job ``j`` has a claim on running job ``v``, its minimum run time aside."""
     if tiers:
@@ -1107,7 +1147,7 @@ def has_right(tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, j: 
     return claims_on(tree, weights, lines[a, BUDGET], lines[b, BUDGET])
 
 
-@njit_step
+@njit_leaf
 def may_take(
     tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, log: Ints, j: int, v: int, t: int
 ) -> int:
@@ -1117,7 +1157,7 @@ def may_take(
     return has_right(tiers, lines, tree, weights, w, j, v)
 
 
-@njit_step
+@njit_leaf
 def loss(w: Ints, log: Ints, v: int, t: int, checkpoint: int) -> int:
     """GPU-seconds that interrupting ``v`` at ``t`` loses."""
     return w[v, GPUS] * (t - log[w[v, ROW], START] - kept_at(w, log, v, t, checkpoint))
@@ -1186,7 +1226,7 @@ def price(
     Jobs with `MARK` ``taken`` are taken already and cost nothing; ``mark`` is a fresh number.
     """
     f = m[x, FREE]
-    if f < 0 or f + m[x, LOOSE] + m[x, PAST] < need:
+    if f < 0 or m[x, REACH] < need:
         return 0
     m[x, COST] = 0
     m[x, LOST] = 0
@@ -1218,13 +1258,18 @@ def price(
 
 
 @njit_step
-def cheaper(m: Ints, x: int, y: int, single: int) -> int:
-    """1 where taking node ``x`` is better than ``y``: allocated GPUs evicted, then lost, free GPUs, index."""
+def cheaper(m: Ints, x: int, y: int, size: int) -> int:
+    """1 where taking node ``x`` is better than ``y``: allocated GPUs evicted, lost, free GPUs, index.
+
+    For a gang (``size``: of its nodes) empty nodes come first, and free GPUs do not count.
+    """
+    if size > 0 and (m[x, FREE] == size) != (m[y, FREE] == size):
+        return 1 if m[x, FREE] == size else 0
     if m[x, COST] != m[y, COST]:
         return 1 if m[x, COST] < m[y, COST] else 0
     if m[x, LOST] != m[y, LOST]:
         return 1 if m[x, LOST] < m[y, LOST] else 0
-    if single and m[x, FREE] != m[y, FREE]:
+    if size == 0 and m[x, FREE] != m[y, FREE]:
         return 1 if m[x, FREE] < m[y, FREE] else 0
     return 1 if x < y else 0
 
@@ -1242,6 +1287,9 @@ def release(m: Ints, pools: Ints, seats: Ints, w: Ints, lines: Ints, v: int) -> 
         if w[v, IS_PAST]:
             shift(m, w, v, PAST, i64(-1))
             lines[line, PAST_GPUS] -= g
+            if lines[line, PAST_GPUS] == 0:
+                lines[line, LONGEST] = 0
+                lines[line, LATEST] = 0
         else:
             lines[line, SHIELDED] -= g
             lines[line, SHIELD_SUM] -= g * w[v, PROTECTED_UNTIL]
@@ -1311,49 +1359,52 @@ def take_node(
     deferred: Ints,
     n_deferred: int,
     j: int,
+    p: int,
     guarded: int,
     t: int,
     marks: int,
 ) -> int:
-    """Give job ``j``, at most a node's GPUs, the cheapest node by evicting; the new number of deferred jobs, or -1."""
+    """Give job ``j``, at most a node's GPUs, the cheapest node of pool ``p`` by evicting.
+
+    The new number of deferred jobs, or -1.
+    """
     g = w[j, GPUS]
-    for p in range(len(pools) - 1):
-        if not (w[j, MASK] >> p) & 1 or g > m[pools[p, FIRST], SIZE] or pools[p, BEST_ALL] < g:
+    if pools[p, BEST_ALL] < g:
+        return -1
+    best = -1
+    for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
+        if guarded and m[x, EXTRA] < g:
             continue
-        best = -1
-        for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
-            if guarded and m[x, EXTRA] < g:
-                continue
-            marks += 1
-            possible = price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, g, t, i64(-2), marks)
-            if possible and (best < 0 or cheaper(m, x, best, 1)):
-                best = x
-        if best >= 0:
-            n_deferred = clear(
-                tiers,
-                lines,
-                tree,
-                weights,
-                w,
-                m,
-                pools,
-                seats,
-                log,
-                rules,
-                deferred,
-                n_deferred,
-                j,
-                best,
-                g,
-                t,
-            )
-            w[j, HOME] = best
-            w[j, REST] = -1
-            m[best, CHAIN] = -1
-            occupy(m, pools, seats, j, best, g, w[j, UNTIL], 1)
-            if guarded:
-                m[best, EXTRA] -= g
-            return n_deferred
+        marks += 1
+        possible = price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, g, t, i64(-2), marks)
+        if possible and (best < 0 or cheaper(m, x, best, i64(0))):
+            best = x
+    if best >= 0:
+        n_deferred = clear(
+            tiers,
+            lines,
+            tree,
+            weights,
+            w,
+            m,
+            pools,
+            seats,
+            log,
+            rules,
+            deferred,
+            n_deferred,
+            j,
+            best,
+            g,
+            t,
+        )
+        w[j, HOME] = best
+        w[j, REST] = -1
+        m[best, CHAIN] = -1
+        occupy(m, pools, seats, j, best, g, w[j, UNTIL], 1)
+        if guarded:
+            m[best, EXTRA] -= g
+        return n_deferred
     return -1
 
 
@@ -1372,107 +1423,93 @@ def take_nodes(
     deferred: Ints,
     n_deferred: int,
     j: int,
+    p: int,
     guarded: int,
     t: int,
     marks: int,
 ) -> int:
-    """Give gang ``j`` the cheapest nodes by evicting; the new number of deferred jobs, or -1.
+    """Give gang ``j`` the cheapest nodes of pool ``p`` by evicting; the new number of deferred jobs, or -1.
 
     Nodes are chosen one by one: a node that shares a gang which is evicted already costs that much less.
     """
-    for p in range(len(pools) - 1):
-        size = m[pools[p, FIRST], SIZE]
-        whole = w[j, GPUS] // size
-        remainder = w[j, GPUS] - whole * size
-        a = pools[p, FIRST]
-        b = pools[p + 1, FIRST]
-        if not (w[j, MASK] >> p) & 1 or whole == 0 or pools[p, FULL_ALL] < whole:
+    size = m[pools[p, FIRST], SIZE]
+    whole = w[j, GPUS] // size
+    remainder = w[j, GPUS] - whole * size
+    a = pools[p, FIRST]
+    b = pools[p + 1, FIRST]
+    if pools[p, FULL_ALL] < whole:
+        return -1
+    taken = marks + 1
+    marks += 1
+    possible = 0
+    for x in range(a, b):
+        m[x, CHOSEN] = -1
+        if guarded and m[x, EXTRA] < size:
             continue
-        taken = marks + 1
         marks += 1
-        possible = 0
+        if price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, size, t, taken, marks):
+            m[x, CHOSEN] = 0
+            possible += 1
+    if possible < whole:
+        return -1
+    for _ in range(whole):
+        best = -1
         for x in range(a, b):
-            m[x, CHOSEN] = -1
-            if guarded and m[x, EXTRA] < size:
-                continue
-            marks += 1
-            if price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, size, t, taken, marks):
-                m[x, CHOSEN] = 0
-                possible += 1
-        if possible < whole:
-            continue
-        for _ in range(whole):
-            best = -1
-            for x in range(a, b):
-                if m[x, CHOSEN] == 0 and (best < 0 or cheaper(m, x, best, 0)):
-                    best = x
-            m[best, CHOSEN] = size
-            for k in range(m[best, OFFSET], m[best, OFFSET] + m[best, COUNT]):
-                v = seats[k, WHO]
-                w[v, MARK] = taken
-                if w[v, GPUS] > size:  # its other nodes cost less now
-                    y = w[v, HOME]
-                    while y >= 0:
-                        if m[y, CHOSEN] == 0:
-                            marks += 1
-                            price(
-                                tiers,
-                                lines,
-                                tree,
-                                weights,
-                                w,
-                                m,
-                                seats,
-                                log,
-                                rules,
-                                j,
-                                y,
-                                size,
-                                t,
-                                taken,
-                                marks,
-                            )
-                        y = m[y, CHAIN]
-                    y = w[v, REST]
-                    if y >= 0 and m[y, CHOSEN] == 0:
+            if m[x, CHOSEN] == 0 and (best < 0 or cheaper(m, x, best, size)):
+                best = x
+        m[best, CHOSEN] = size
+        for k in range(m[best, OFFSET], m[best, OFFSET] + m[best, COUNT]):
+            v = seats[k, WHO]
+            w[v, MARK] = taken
+            if w[v, GPUS] > size:  # its other nodes cost less now
+                y = w[v, HOME]
+                while y >= 0:
+                    if m[y, CHOSEN] == 0:
                         marks += 1
                         price(
-                            tiers, lines, tree, weights, w, m, seats, log, rules, j, y, size, t, taken, marks
+                            tiers,
+                            lines,
+                            tree,
+                            weights,
+                            w,
+                            m,
+                            seats,
+                            log,
+                            rules,
+                            j,
+                            y,
+                            size,
+                            t,
+                            taken,
+                            marks,
                         )
-        rest = -1
-        if remainder > 0:
-            for x in range(a, b):
-                if m[x, CHOSEN] > 0 or (guarded and m[x, EXTRA] < remainder):
-                    continue
-                marks += 1
-                possible = price(
-                    tiers, lines, tree, weights, w, m, seats, log, rules, j, x, remainder, t, taken, marks
-                )
-                if possible and (rest < 0 or cheaper(m, x, rest, 1)):
-                    rest = x
-            if rest < 0:
-                continue
+                    y = m[y, CHAIN]
+                y = w[v, REST]
+                if y >= 0 and m[y, CHOSEN] == 0:
+                    marks += 1
+                    price(tiers, lines, tree, weights, w, m, seats, log, rules, j, y, size, t, taken, marks)
+    rest = -1
+    if remainder > 0:
         for x in range(a, b):
-            if m[x, CHOSEN] > 0:
-                n_deferred = clear(
-                    tiers,
-                    lines,
-                    tree,
-                    weights,
-                    w,
-                    m,
-                    pools,
-                    seats,
-                    log,
-                    rules,
-                    deferred,
-                    n_deferred,
-                    j,
-                    x,
-                    size,
-                    t,
-                )
-        if rest >= 0:
+            f = min(m[x, FREE], m[x, EXTRA]) if guarded else m[x, FREE]
+            if m[x, CHOSEN] <= 0 and f >= remainder and (rest < 0 or f < m[rest, SCRATCH]):
+                rest = x
+            m[x, SCRATCH] = f
+        for x in range(a, b):
+            if rest >= 0 and m[rest, FREE] >= remainder:
+                break
+            if m[x, CHOSEN] > 0 or (guarded and m[x, EXTRA] < remainder):
+                continue
+            marks += 1
+            possible = price(
+                tiers, lines, tree, weights, w, m, seats, log, rules, j, x, remainder, t, taken, marks
+            )
+            if possible and (rest < 0 or cheaper(m, x, rest, size)):
+                rest = x
+        if rest < 0:
+            return -1
+    for x in range(a, b):
+        if m[x, CHOSEN] > 0:
             n_deferred = clear(
                 tiers,
                 lines,
@@ -1487,28 +1524,47 @@ def take_nodes(
                 deferred,
                 n_deferred,
                 j,
-                rest,
-                remainder,
+                x,
+                size,
                 t,
             )
-        last = -1
-        for x in range(a, b):
-            if m[x, CHOSEN] > 0:
-                if last < 0:
-                    w[j, HOME] = x
-                else:
-                    m[last, CHAIN] = x
-                last = x
-                m[x, CHAIN] = -1
-                occupy(m, pools, seats, j, x, size, w[j, UNTIL], 1)
-                if guarded:
-                    m[x, EXTRA] -= size
-        w[j, REST] = rest
-        if rest >= 0:
-            occupy(m, pools, seats, j, rest, remainder, w[j, UNTIL], 1)
+    if rest >= 0:
+        n_deferred = clear(
+            tiers,
+            lines,
+            tree,
+            weights,
+            w,
+            m,
+            pools,
+            seats,
+            log,
+            rules,
+            deferred,
+            n_deferred,
+            j,
+            rest,
+            remainder,
+            t,
+        )
+    last = -1
+    for x in range(a, b):
+        if m[x, CHOSEN] > 0:
+            if last < 0:
+                w[j, HOME] = x
+            else:
+                m[last, CHAIN] = x
+            last = x
+            m[x, CHAIN] = -1
+            occupy(m, pools, seats, j, x, size, w[j, UNTIL], 1)
             if guarded:
-                m[rest, EXTRA] -= remainder
-        return n_deferred
+                m[x, EXTRA] -= size
+    w[j, REST] = rest
+    if rest >= 0:
+        occupy(m, pools, seats, j, rest, remainder, w[j, UNTIL], 1)
+        if guarded:
+            m[rest, EXTRA] -= remainder
+    return n_deferred
     return -1
 
 
@@ -1817,13 +1873,13 @@ def run_contract(
     rules : int64[6]
         As in `run_queue`; `WINDOW` seconds; `LARGE`: the first blocked job of more GPUs gets a reservation where
         no pool has nodes so large.
-    state : int64[14]
+    state : int64[13]
         Where the simulation is; all 0 at first.
     submit, w, m, pools, seats, drains, heap, log, places
         As in `run_queue`.
     order : int64[J]
         Jobs by line, kind (allocated first), GPUs, mask, then by their place in line.
-    lines : int64[L, 21]
+    lines : int64[L, 22]
         `QUOTA` (of opted-out work), `BUDGET`, `FROM`, `MIDDLE` and `TO` (its groups: allocated, then unallocated);
         `LAST` and `TAIL` its first point.
     groups : int64[K, 7]
@@ -1859,7 +1915,6 @@ def run_contract(
     n_points = state[S_POINTS]
     n_asking = state[S_ASKING]
     stamp = state[S_STAMP]
-    version = state[S_VERSION]
     marks = state[S_MARKS]
     drain_at = next_of_drains(drains)
     n_deferred = state[S_DEFERRED]
@@ -1880,13 +1935,20 @@ def run_contract(
                 instant = submit[i]
             if n_heap > 0:
                 instant = min(instant, heap[0, 0])
-            if n_shields > 0 and (n_waiting > 0 or len(drains) > 0):
+            if n_shields > 0 and (n_waiting + n_deferred > 0 or len(drains) > 0):
                 instant = min(instant, shields[0, 0])
             instant = min(instant, drain_at)
+            if instant == NEVER and n_deferred > 0:
+                instant = t + 1  # nothing else will happen that lets them start again
             if instant >= rules[HORIZON]:
                 if rules[HORIZON] < NEVER:
                     t = rules[HORIZON]
                 break
+            if instant > t:
+                for k in range(n_deferred):
+                    n_asking += ask(w, lines, groups, q0, q1, keys, deferred[k])
+                    n_waiting += 1
+                n_deferred = i64(0)
             t = instant
             for line in range(len(lines)):
                 lines[line, TOTAL] += lines[line, RATE] * (t - lines[line, SINCE])
@@ -1907,6 +1969,8 @@ def run_contract(
                     w[j, IS_PAST] = 1
                     shift(m, w, j, PAST, i64(1))
                     lines[w[j, LINE], PAST_GPUS] += w[j, GPUS]
+                    lines[w[j, LINE], LONGEST] = max(lines[w[j, LINE], LONGEST], w[j, MINIMUM])
+                    lines[w[j, LINE], LATEST] = max(lines[w[j, LINE], LATEST], w[j, RANK])
                     lines[w[j, LINE], SHIELDED] -= w[j, GPUS]
                     lines[w[j, LINE], SHIELD_SUM] -= w[j, GPUS] * w[j, PROTECTED_UNTIL]
             if len(drains) > 0:
@@ -1952,7 +2016,6 @@ def run_contract(
 
         if n_asking > 0:
             stamp += 1
-            version += 1
             holder = -1
             promised = 0
             promise = NEVER + 1
@@ -1962,6 +2025,8 @@ def run_contract(
                 measure(lines, points, tree, weights, t, rules[WINDOW])
                 open_leaves(lines, tree)
             sum_up(m, pools)
+            past = any_past(lines)
+            reached = -1
             while n_asking > 0:
                 j = -1
                 if tiers:
@@ -2006,57 +2071,70 @@ def run_contract(
                 line = w[j, LINE]
                 g = w[j, GPUS]
                 guarded = 1 if holder >= 0 and j != holder and t + w[j, MINIMUM] > promise else 0
+                best = i64(BEST_CHEAP)
+                full = i64(FULL_CHEAP)
                 if tiers:
-                    claims = 1
-                else:
-                    if lines[line, CLAIMS_AT] != version:
-                        lines[line, CLAIMS_AT] = version
-                        lines[line, CLAIMS] = has_claims(lines, tree, weights, line)
-                    claims = lines[line, CLAIMS]
+                    best = i64(BEST_ALL)
+                    full = i64(FULL_ALL)
+                elif past:
+                    if reached != line:
+                        reached = line
+                        reach(lines, tree, weights, w, m, pools, seats, line)
+                    best = i64(BEST_OTHERS)
+                    full = i64(FULL_OTHERS)
+                    if lines[line, LONGEST] > w[j, MINIMUM] and lines[line, LATEST] > w[j, RANK]:
+                        best = i64(BEST_ALL)
+                        full = i64(FULL_ALL)
                 before = n_deferred
                 starts = 0
-                if not hopeless(m, pools, g, w[j, MASK], claims):
+                if not hopeless(m, pools, g, w[j, MASK], best, full):
                     w[j, UNTIL] = declared_end(w, j, t)
                     starts = place(m, pools, seats, w, j, w[j, MASK], guarded, i64(1))
                     if not starts:
-                        n = take_node(
-                            tiers,
-                            lines,
-                            tree,
-                            weights,
-                            w,
-                            m,
-                            pools,
-                            seats,
-                            log,
-                            rules,
-                            deferred,
-                            n_deferred,
-                            j,
-                            guarded,
-                            t,
-                            marks,
-                        )
-                        marks += len(m) + 2
-                        if n < 0:
-                            n = take_nodes(
-                                tiers,
-                                lines,
-                                tree,
-                                weights,
-                                w,
-                                m,
-                                pools,
-                                seats,
-                                log,
-                                rules,
-                                deferred,
-                                n_deferred,
-                                j,
-                                guarded,
-                                t,
-                                marks,
-                            )
+                        n = -1
+                        for p in range(len(pools) - 1):
+                            if n >= 0 or not (w[j, MASK] >> p) & 1:
+                                continue
+                            if g <= m[pools[p, FIRST], SIZE]:
+                                n = take_node(
+                                    tiers,
+                                    lines,
+                                    tree,
+                                    weights,
+                                    w,
+                                    m,
+                                    pools,
+                                    seats,
+                                    log,
+                                    rules,
+                                    deferred,
+                                    n_deferred,
+                                    j,
+                                    p,
+                                    guarded,
+                                    t,
+                                    marks,
+                                )
+                            else:
+                                n = take_nodes(
+                                    tiers,
+                                    lines,
+                                    tree,
+                                    weights,
+                                    w,
+                                    m,
+                                    pools,
+                                    seats,
+                                    log,
+                                    rules,
+                                    deferred,
+                                    n_deferred,
+                                    j,
+                                    p,
+                                    guarded,
+                                    t,
+                                    marks,
+                                )
                             marks += 4 * len(m) * len(m) + 2
                         if n >= 0:
                             starts = 1
@@ -2091,7 +2169,8 @@ def run_contract(
                     n_asking -= 1
                     n_waiting -= 1
                     sum_up(m, pools)
-                    version += 1
+                    past = any_past(lines)
+                    reached = -1
                     anew = n_deferred > before
                     if not tiers:
                         if charge(tree, weights, lines[line, BUDGET], g * w[j, MINIMUM]):
@@ -2099,7 +2178,6 @@ def run_contract(
                         if j == holder:
                             anew = True
                             holder = -1
-                            promised = 0
                             promise = NEVER + 1
                             for x in range(len(m)):
                                 m[x, EXTRA] = NEVER
@@ -2173,10 +2251,6 @@ def run_contract(
                     c = groups[w[j, GROUP], G_MASK]
                     fails[0, c] = min(fails[0, c], g)
 
-        for k in range(n_deferred):
-            n_asking += ask(w, lines, groups, q0, q1, keys, deferred[k])
-            n_waiting += 1
-        n_deferred = i64(0)
         if not tiers:
             n_points = note_rates(lines, points, n_points, t)
     state[S_T] = t
@@ -2190,7 +2264,6 @@ def run_contract(
     state[S_POINTS] = n_points
     state[S_ASKING] = n_asking
     state[S_STAMP] = stamp
-    state[S_VERSION] = version
     state[S_MARKS] = marks
     state[S_DEFERRED] = n_deferred
     if status == 0:

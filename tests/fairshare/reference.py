@@ -168,7 +168,7 @@ class World:
                     bool(jobs.resumable[k]),
                     int(jobs.priority[k]),
                     one_node,
-                    bool(jobs.opted_out[k]),
+                    bool(jobs.opted_out[k]) and gpus <= self.scenario.behaviour.opt_out_limit_gpus,
                     pools,
                 )
             )
@@ -277,7 +277,8 @@ class World:
             elif self.policy != "fair-share":
                 times.append(drain.from_s + self.contract.max_min_runtime_s)
         times += [int(s) for s in self.reserved_start.values() if s < inf]
-        return min((time for time in times if time > self.t), default=None)
+        stranded = any(w.waiting and w.evicted_at == self.t for w in self.works)
+        return min((time for time in times if time > self.t), default=self.t + 1 if stranded else None)
 
     def run(self, starts: Callable[["World"], None]) -> None:
         until = self.scenario.until_s

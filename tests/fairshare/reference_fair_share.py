@@ -4,7 +4,7 @@ from fractions import Fraction
 from math import inf
 
 from fairshare.reference import Budget, Work, World
-from fairshare.reference_rules import Nodes, earliest_nodes, place, start_by_force
+from fairshare.reference_rules import earliest_nodes, place, start_by_force
 
 
 class Instant:
@@ -15,7 +15,8 @@ class Instant:
         self.holder: int | None = None
         self.reservation_decided = False
         self.promise: float = inf
-        self.reserved: Nodes = {}
+        #: GPUs of a reserved node that others may hold beyond the promise
+        self.extra: dict[int, float] = {}
 
     def decide(self) -> None:
         while self.evaluate(self.world.root):
@@ -75,7 +76,7 @@ class Instant:
     def prey(self, work: Work) -> list[Work]:
         now = self.world.t
         running = [(w, w.running) for w in self.world.works if w.running]
-        open_to_all = [w for w, s in running if not s.allocated or s.protected_until <= now]
+        open_to_all = [w for w, s in running if not s.allocated or (s.protected_until <= now and s.start < now)]
         return [w for w in open_to_all if self.claims(work, w)]
 
     # ------------------------------------------------------------ allocated work
@@ -113,13 +114,19 @@ class Instant:
     def start_allocated(self, work: Work) -> bool:
         world = self.world
         free_to_use = self.past_by_promise(work)
-        return start_by_force(
+        started = start_by_force(
             world,
             work,
-            lambda n: free_to_use or n not in self.reserved,
+            lambda n: inf if free_to_use else self.extra.get(n, inf),
             self.prey(work),
             lambda v: (v.running.allocated, world.lost(v), v.index),
         )
+        if started and not free_to_use:
+            for node, gpus in work.running.nodes.items():
+                self.extra[node] = self.extra.get(node, inf) - gpus
+        if started and work.index == self.holder:
+            self.holder, self.extra = None, {}
+        return started
 
     # ------------------------------------------------------------ the reservation
 
@@ -147,7 +154,10 @@ class Instant:
 
         found = earliest_nodes(world, work, leaving)
         if found and found[0] - world.t <= world.contract.max_min_runtime_s:
-            self.holder, (self.promise, self.reserved) = work.index, found
+            self.holder, (self.promise, reserved) = work.index, found
+            for node, gpus in reserved.items():
+                then = sum(g for end, g in leaving(node) if end <= self.promise)
+                self.extra[node] = world.free(node) + then - gpus
 
     # ------------------------------------------------------------ unallocated work
 

@@ -229,7 +229,7 @@ def raid_in(
     world: World,
     work: Work,
     pool: int,
-    allowed: Callable[[int], bool],
+    most: Callable[[int], float],
     prey: list[Work],
     order: Callable[[Work], Any],
 ) -> Raid | None:
@@ -251,7 +251,7 @@ def raid_in(
     def choose(need: int) -> bool:
         options = []
         for node in world.nodes(pool):
-            further = None if node in raid.nodes or not allowed(node) else further_victims(node, need)
+            further = None if node in raid.nodes or most(node) < need else further_victims(node, need)
             if further is None:
                 continue
             free = world.free(node)
@@ -276,19 +276,19 @@ def raid_in(
 def start_by_force(
     world: World,
     work: Work,
-    allowed: Callable[[int], bool],
+    most: Callable[[int], float],
     prey: list[Work],
     order: Callable[[Work], Any],
 ) -> bool:
     """Start on free GPUs of any of its pools, else by evicting in the first pool where that makes room."""
     if work.evicted_at == world.t:
         return False
-    nodes = place(world, work, lambda n: world.free(n) if allowed(n) else 0)
+    nodes = place(world, work, lambda n: min(world.free(n), most(n)))
     if nodes is not None:
         world.start(work, nodes)
         return True
     for pool in work.pools:
-        raid = raid_in(world, work, pool, allowed, prey, order)
+        raid = raid_in(world, work, pool, most, prey, order)
         if raid is not None:
             for victim in raid.victims:
                 world.interrupt(victim, PREEMPTED)
@@ -303,8 +303,9 @@ def priority_tiers(world: World) -> None:
             held = sum(w.gpus for w in world.works if w.running and w.opted_out and w.leaf == work.leaf)
             if held + work.gpus > world.scenario.behaviour.opt_out_limit_gpus:
                 continue
-        prey = [w for w in world.works if w.running and not w.opted_out and w.priority < work.priority]
-        start_by_force(world, work, lambda n: True, prey, lambda v: (v.priority, world.lost(v), v.index))
+        open_to_all = [w for w in world.works if w.running and not w.opted_out and w.running.start < world.t]
+        prey = [w for w in open_to_all if w.priority < work.priority]
+        start_by_force(world, work, lambda n: inf, prey, lambda v: (v.priority, world.lost(v), v.index))
 
 
 # ---------------------------------------------------------------- Slurm's fair tree
@@ -338,9 +339,6 @@ def never_runs(world: World) -> set[int]:
     if world.policy == "static-partitions":
         quota = quotas(world)
         return {w.index for w in world.works if w.gpus > quota[w.leaf]}
-    if world.policy == "priority-tiers":
-        limit = world.scenario.behaviour.opt_out_limit_gpus
-        return {w.index for w in world.works if w.opted_out and w.gpus > limit}
     return set()
 
 
