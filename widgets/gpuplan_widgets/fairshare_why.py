@@ -102,7 +102,8 @@ class Why:
         self._at_another_moment()
 
     def _seconds(self) -> int:
-        return round(self.when.value * live_clock(self._runs["left"].problem).unit_s)
+        value: float = self.when.value
+        return round(value * live_clock(self._runs["left"].problem).unit_s)
 
     def _at_another_moment(self) -> None:
         if self._quiet or not self._open:

@@ -59,7 +59,7 @@ def teams_of(run: Run) -> tuple[Team, ...]:
                 wait is not None and bool((open_waits <= wait).any()),
             )
         )
-    return found
+    return tuple(found)
 
 
 def headline(left: Run, right: Run) -> str:

@@ -60,6 +60,19 @@ const REFUSE = {
   sanitize: () => Promise.reject(new Error("charts link nowhere")),
 };
 
+// Where a scale follows its data, Vega-Lite 6 moves a brush with it and fails while there is no brush.
+const MOVED_BRUSH = /^\[scale\((".*?"), (\w+)\[0\]\), scale\(\1, \2\[1\]\)\]$/;
+
+function guardBrushes(spec) {
+  for (const signal of spec.signals ?? [])
+    for (const handler of Array.isArray(signal.on) ? signal.on : []) {
+      const found = typeof handler.update === "string" && MOVED_BRUSH.exec(handler.update);
+      if (found) handler.update = `isArray(${found[2]}) ? ${handler.update} : []`;
+    }
+  for (const mark of spec.marks ?? []) guardBrushes(mark);
+  return spec;
+}
+
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "gp-chart";
@@ -111,7 +124,7 @@ function render({ model, el }) {
     try {
       made = await vegaEmbed(fresh, spec, {
         actions: false, renderer: model.get("renderer"), loader: REFUSE, mode: "vega-lite",
-        config: model.get(isDark() ? "config_dark" : "config_light"),
+        config: model.get(isDark() ? "config_dark" : "config_light"), patch: guardBrushes,
       });
       // Vega's own 10,000 marks that have left the picture would be kept per data set.
       made.view.cleanThreshold = 200;
