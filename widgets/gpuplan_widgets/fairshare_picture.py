@@ -1,6 +1,6 @@
 """The fair-share explorer's live picture: which specification a pair of runs needs, and their data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuplan.fairshare.charts import live_data, live_spec
@@ -10,7 +10,11 @@ from gpuplan.fairshare.run import Run
 from gpuplan_widgets.live_chart import ROOM, LiveChart
 from gpuplan_widgets.picture import SIDE_BY_SIDE
 
-_NARROWEST, _ROOMY, _WIDEST = 320, 960, 1500
+_NARROWEST, _WIDEST, _SPARE = 230, 1500, 24
+
+#: Pixels of a character of a name, of the longest name, of an axis that stands in the same place; the longest of the
+#: names that are always there.
+_NAME_PX, _LONGEST_PX, _AXIS_PX, _PYRAMID = 5.9, 190, 46, "availability (of installed)"
 
 #: Specifications that are kept; a drag over days comes by the same ones again.
 _KEPT = 32
@@ -48,12 +52,16 @@ class FairSharePicture:
         if key not in self._specs:
             if len(self._specs) >= _KEPT:
                 self._specs.clear()
-            self._specs[key] = live_spec(runs["left"].problem, **_size(room))
+            self._specs[key] = live_spec(
+                runs["left"].problem, **_size(room, palette_of(runs["left"].problem).labels)
+            )
         return self._specs[key]
 
 
 def _data(runs: Mapping[str, Run], room: int) -> dict[str, Any]:
-    return dict(live_data(runs["left"], runs["right"], **_size(room)))
+    return dict(
+        live_data(runs["left"], runs["right"], **_size(room, palette_of(runs["left"].problem).labels))
+    )
 
 
 def _key(runs: Mapping[str, Run], room: int) -> tuple[Any, ...]:
@@ -61,11 +69,12 @@ def _key(runs: Mapping[str, Run], room: int) -> tuple[Any, ...]:
     problem = runs["left"].problem
     scenario, palette = problem.scenario, palette_of(problem)
     frame = (scenario.name, scenario.pools, scenario.drains, problem.tree.path, live_clock(problem))
-    return *frame, palette.labels, palette.colours, *_size(room).values()
+    return *frame, palette.labels, palette.colours, *_size(room, palette.labels).values()
 
 
-def _size(room: int) -> dict[str, Any]:
+def _size(room: int, labels: Sequence[str]) -> dict[str, Any]:
     """Width and layout of the picture for a page of so many pixels."""
-    spare = 20 if room >= _ROOMY else 40
-    width = min(max(room - spare, _NARROWEST), _WIDEST)
-    return {"width": width, "layout": "side" if width >= SIDE_BY_SIDE else "stacked"}
+    # Names beside bars reach out to the left of what the charts count as their width.
+    names = min(_LONGEST_PX, round(_NAME_PX * max(map(len, (*labels, _PYRAMID)))))
+    width = min(max(room - _SPARE - max(0, names - _AXIS_PX), _NARROWEST), _WIDEST)
+    return {"width": width, "layout": "side" if room >= SIDE_BY_SIDE else "stacked"}

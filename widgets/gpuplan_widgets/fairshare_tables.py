@@ -103,7 +103,7 @@ def _figure(name: str, text: str, left: Run, right: Run) -> str:
     told = html.escape(text) if unit == "seconds" else f"{html.escape(text)} ({html.escape(said)})"
     cells = [_value(name, run) for run in (left, right)]
     return (
-        f'<tr><th scope="row" title="{html.escape(MEANINGS[name])}">{told}<br><small>{html.escape(name)}</small></th>'
+        f'<tr><th scope="row" title="{html.escape(MEANINGS[name])}">{told} <small>{html.escape(name)}</small></th>'
         f"{_cells(cells)}</tr>"
     )
 

@@ -108,9 +108,9 @@ def differences(left: Run, right: Run) -> str:
     """Who gets more or less of what it is owed on the right, and who waits longer or shorter."""
     before, after = teams_of(left), teams_of(right)
     gains = [
-        (b.delivered - a.delivered, f"{b.name} ({amount(a.delivered)} → {amount(b.delivered)})")
+        (_served(b) - _served(a), f"{b.name} ({amount(a.delivered)} → {amount(b.delivered)})")
         for a, b in zip(before, after, strict=True)
-        if a.delivered is not None and b.delivered is not None and abs(b.delivered - a.delivered) >= _POINTS
+        if abs(_served(b) - _served(a)) >= _POINTS
     ]
     said = [
         _told(f"Under {right.policy} more of what it is owed goes to", [one for one in gains if one[0] > 0]),
@@ -123,8 +123,13 @@ def differences(left: Run, right: Run) -> str:
     return "; ".join(kept) + "."
 
 
+def _served(team: Team) -> float:
+    """Delivered / owed up to 1: what a team gets beyond that was nobody's."""
+    return 1.0 if team.delivered is None else min(1.0, team.delivered)
+
+
 def moved(given: Run, now: Run) -> str:
-    """Who has more or fewer GPUs than in the scenario as it was given, under the same policy, and who waits longer."""
+    """Who has more or fewer GPUs than in the scenario as given under the same policy, and who waits longer, if any."""
     before, after = teams_of(given), teams_of(now)
     gpus = [
         (b.gpus - a.gpus, f"{b.name} ({a.gpus:,.1f} → {b.gpus:,.1f} GPUs on average)")
