@@ -10,7 +10,7 @@ from gpuplan.fairshare.run import Run
 from gpuplan_widgets.live_chart import ROOM, LiveChart
 from gpuplan_widgets.picture import SIDE_BY_SIDE
 
-_NARROWEST, _WIDEST, _SPARE = 230, 1500, 24
+_NARROWEST, _WIDEST, _SPARE = 225, 1500, 32
 
 #: Pixels of a character of a name, of the longest name, of an axis that stands in the same place; the longest of the
 #: names that are always there.
