@@ -18,6 +18,16 @@ from gpuplan.fairshare.tree import Tree
 #: Slurm decays usage in steps of this many seconds (its default ``PriorityCalcPeriod``).
 DECAY_STEP_S = 300
 
+#: Answers of `gpuplan.fairshare.kernels.run_contract`.
+PAUSED, STUCK = 1, 2
+
+#: Why a run was stopped before its end.
+STUCK_WORDS = (
+    "Stopped here: work is preempted again and again before it gets on, and without more time nothing will finish. "
+    "Work that cannot resume, or whose minimum run time is shorter than the time between checkpoints, needs a longer "
+    "minimum run time."
+)
+
 
 def queue(
     problem: Problem,
@@ -51,7 +61,7 @@ def queue(
     aside = {**problem.set_aside, **(set_aside or {})}
     n_lines = 1 if lines is None else len(problem.tree.leaves)
     first = np.cumsum(np.bincount(line, minlength=n_lines)) - np.bincount(line, minlength=n_lines)
-    rows = np.zeros((n_lines, 22), np.int64)
+    rows = np.zeros((n_lines, 21), np.int64)
     rows[:, kernels.LOW] = rows[:, kernels.HIGH] = first
     rows[:, kernels.QUOTA] = NEVER if quota is None else quota
     rows[:, kernels.RANKED] = np.arange(n_lines)
@@ -101,26 +111,33 @@ def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
     drains = drain_table(problem)
     tables = Tables(problem, n_lines)
     still = (table, *nodes(problem), order, rows, groups, *empty_set(n), keys, links, weights, shares, drains)
-    still = (*still, np.zeros((2, 1 + masks.max(initial=0)), np.int64), np.zeros(2 * problem.gpus + 1, np.int64))
-    still = (*still, np.zeros((problem.gpus + 1, 2), np.int64))
-    while kernels.run_contract(
-        int(tiers),
-        rules(problem),
-        tables.state,
-        jobs.submit_s,
+    still = (
         *still,
-        *tables.growing,
-        tables.shields,
-        tables.points,
-    ):
-        tables.grow()
-    return raw_run(problem, tables, drains, problem.set_aside)
+        np.zeros((2, 1 + masks.max(initial=0)), np.int64),
+        np.zeros(2 * problem.gpus + 1, np.int64),
+    )
+    still = (*still, np.zeros((problem.gpus + 1, 2), np.int64))
+    status = PAUSED
+    while status == PAUSED:
+        status = kernels.run_contract(
+            int(tiers),
+            rules(problem),
+            tables.state,
+            jobs.submit_s,
+            *still,
+            *tables.growing,
+            tables.shields,
+            tables.points,
+        )
+        if status == PAUSED:
+            tables.grow()
+    return raw_run(problem, tables, drains, problem.set_aside, STUCK_WORDS if status == STUCK else "")
 
 
 def groups_of(
     table: Int64, order: Int64, columns: Sequence[npt.NDArray[Any]], n_lines: int
 ) -> tuple[Int64, Int64]:
-    """The kernels' tables of groups int64[K, 7] and lines int64[L, 22]; the group of each job is written.
+    """The kernels' tables of groups int64[K, 7] and lines int64[L, 21]; the group of each job is written.
 
     ``columns``: line, unallocated, GPUs and mask of each job, by which ``order`` sorts.
     """
@@ -136,12 +153,13 @@ def groups_of(
     groups[:, kernels.G_GPUS] = sorted_columns[2][first]
     groups[:, kernels.G_MASK] = sorted_columns[3][first]
     table[order, kernels.GROUP] = np.cumsum(new) - 1
-    rows = np.zeros((n_lines, 22), np.int64)
+    rows = np.zeros((n_lines, 21), np.int64)
     kinds = 2 * sorted_columns[0][first] + sorted_columns[1][first]
     rows[:, kernels.FROM] = np.searchsorted(kinds, 2 * np.arange(n_lines))
     rows[:, kernels.MIDDLE] = np.searchsorted(kinds, 2 * np.arange(n_lines) + 1)
     rows[:, kernels.TO] = np.searchsorted(kinds, 2 * np.arange(n_lines) + 2)
     rows[:, kernels.LAST] = rows[:, kernels.TAIL] = np.arange(n_lines)
+    rows[:, kernels.OLD] = -1
     return groups, rows
 
 
@@ -162,10 +180,12 @@ def budget_weights(problem: Problem) -> tuple[Int64, Floats, Floats]:
     capacity = Fraction(problem.gpus * problem.scenario.window_s)
     for parent, below in children.items():
         whole = whole_numbers([tree.among[b] for b in below])
+        if not tree.exact[parent]:
+            continue  # without a share the ratio is infinite, whatever the weight
         weights[below, kernels.WEIGHT] = [float(number) for number in whole]
         if any(whole):
             gap = Fraction(problem.hysteresis) * capacity * tree.exact[parent] / sum(whole)
-            weights[parent, kernels.GAP] = float(gap) if tree.exact[parent] else math.inf
+            weights[parent, kernels.GAP] = float(gap)
     weights[0, kernels.WEIGHT] = 1.0
     return links, weights, np.array(whole_numbers([tree.exact[b] for b in tree.leaves.tolist()]), np.float64)
 
@@ -242,9 +262,9 @@ def bit_lengths(numbers: Int64) -> Int64:
 
 
 def work(problem: Problem, set_aside: dict[int, str], order: Int64, line: Int64) -> Int64:
-    """The kernels' table of jobs, fresh; int64[J, 25]."""
+    """The kernels' table of jobs, fresh; int64[J, 28]."""
     jobs = problem.jobs
-    table = np.full((len(jobs), 25), -1, np.int64)
+    table = np.full((len(jobs), 28), -1, np.int64)
     table[:, kernels.GPUS] = jobs.gpus
     table[:, kernels.RUN] = jobs.run_s
     table[:, kernels.LIMIT] = jobs.limit_s
@@ -268,7 +288,7 @@ def nodes(problem: Problem) -> tuple[Int64, Int64, Int64]:
     table[1:, kernels.OFFSET] = np.cumsum(size)[:-1]
     table[:, kernels.CHAIN] = -1
     table[:, kernels.EXTRA] = NEVER
-    pools = np.zeros((len(problem.pool_first), 8), np.int64)
+    pools = np.zeros((len(problem.pool_first), 14), np.int64)
     pools[:, kernels.FIRST] = problem.pool_first
     np.add.at(pools[:, kernels.SPARE], problem.node_pool, size)
     return table, pools, np.zeros((problem.gpus, 3), np.int64)
@@ -304,7 +324,9 @@ def budgets(tree: Tree) -> tuple[Int64, Floats]:
     return links, usage
 
 
-def raw_run(problem: Problem, tables: Tables, drains: Int64, set_aside: dict[int, str]) -> RawRun:
+def raw_run(
+    problem: Problem, tables: Tables, drains: Int64, set_aside: dict[int, str], stopped: str = ""
+) -> RawRun:
     """What a kernel logged, as read-only columns."""
     log = tables.log[: tables.state[kernels.S_LOG]]
     places = tables.places[: tables.state[kernels.S_PLACES]]
@@ -333,4 +355,4 @@ def raw_run(problem: Problem, tables: Tables, drains: Int64, set_aside: dict[int
     began, ended = drains[:, D_BEGAN].copy(), drains[:, D_ENDED].copy()
     for column in (*kept, began, ended):
         column.flags.writeable = False
-    return RawRun(Stretches(*kept), end, began, ended, set_aside)
+    return RawRun(Stretches(*kept), end, began, ended, set_aside, stopped)

@@ -46,25 +46,27 @@ WORD = (1 << 32) - 1
 
 
 # columns of the tables that go through most functions (few arguments keep calls and compilation short)
-# ``w`` int64[J, 25], a row per job: given ... and kept by the kernel
+# ``w`` int64[J, 28], a row per job: given ... and kept by the kernel
 GPUS, RUN, LIMIT, MINIMUM, RESUMABLE, MASK, GROUP, LINE, WHERE = range(9)
 DONE, OWES, ROW, UNTIL, ENDING, HOME, REST, OUT = range(9, 17)
-RANK, PRIORITY, OPTED, CHARGED, IS_PAST, PROTECTED_UNTIL, MARK, SEEN = range(17, 25)
+RANK, PRIORITY, OPTED, CHARGED, IS_PAST, PROTECTED_UNTIL, MARK, SEEN, AFTER, BEFORE, GAINED = range(17, 28)
 # ``m`` int64[N, 16], a row per node
 SIZE, POOL, FREE, OFFSET, COUNT, CHAIN, EXTRA, READY, REST_READY, CHOSEN, SCRATCH = range(11)
 LOOSE, PAST, COST, LOST, REACH = range(11, 16)
-# ``pools`` int64[P + 1, 8], a row per pool, and one behind the last
+# ``pools`` int64[P + 1, 14], a row per pool, and one behind the last
 FIRST, SPARE, BEST_CHEAP, FULL_CHEAP, BEST_ALL, FULL_ALL, BEST_OTHERS, FULL_OTHERS = range(8)
+# ... the same three pairs where nodes are reserved for another job
+GUARDED = 6
 # ``seats`` int64[G, 3], a row per GPU
 WHO, TAKE, ENDS = range(3)
 # ``q0`` int64[ceil(n / 32), 3] and ``q1``, a row per word and per 32 words of a set of positions
 BITS, LEAST_A, LEAST_B = range(3)
 KEY_A, KEY_B = range(2)
-# ``lines`` int64[L, 22], a row per line
+# ``lines`` int64[L, 21], a row per line
 LOW, HIGH, HELD, QUOTA, BUDGET, RANKED, PAST_GPUS, LOOSE_GPUS, RATE, SHIELDED, SHIELD_SUM, TOTAL, SINCE = (
     range(13)
 )
-TAIL, LAST, ASKS, FROM, MIDDLE, TO, RIGHT, LONGEST, LATEST = range(13, 22)
+TAIL, LAST, ASKS, FROM, MIDDLE, TO, RIGHT, OLD = range(13, 21)
 # ``groups`` int64[K, 7], a row per line, kind of occupancy, number of GPUs and mask
 G_FROM, G_TO, G_GPUS, G_MASK, G_HEAD, G_STAMP, G_STATUS = range(7)
 # ``points`` int64[., 4], a row per change of a team's allocated GPUs
@@ -87,7 +89,7 @@ HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
     S_POINTS,
     S_ASKING,
     S_STAMP,
-    S_VERSION,
+    S_VAIN,
     S_MARKS,
     S_DEFERRED,
 ) = range(14)
@@ -473,6 +475,7 @@ def interrupt(w: Ints, log: Ints, j: int, t: int, outcome: int, checkpoint: int,
     log[row, KEPT] = kept
     log[row, OUTCOME] = outcome
     w[j, DONE] = w[j, DONE] + kept if w[j, RESUMABLE] else 0
+    w[j, GAINED] = kept
     w[j, OWES] = restart
     w[j, ROW] = -1
     w[j, OUT] = t
@@ -701,7 +704,7 @@ def rank_lines(tree: Ints, usage: Floats, lines: Ints) -> None:
     ``tree`` int64[B, 8]: columns `PARENT`, `DOWN` (first child), `BESIDE` (next sibling), `LEAF` (line of a leaf,
     else -1), the rest is overwritten; siblings are in the order that decides ties. ``usage`` float64[B, 3]: columns
     `SHARE` (among siblings) and `USED` (decayed usage; sums of inner budgets are written into it) are read, `LEVEL` is
-    overwritten. ``lines`` int64[L, 22]: column `RANKED` is overwritten.
+    overwritten. ``lines`` int64[L, 21]: column `RANKED` is overwritten.
     """
     for b in range(len(tree)):
         if tree[b, LEAF] < 0:
@@ -806,7 +809,7 @@ def run_queue(
         work is shut down by hand where a host waits for its repair), `CHECKPOINT` and `RESTART`, seconds.
     decay
         What is left of a line's usage after 300 s (`rank_lines`).
-    state : int64[13]
+    state : int64[14]
         Where the simulation is; all 0 at first.
     submit : int64[J]
         Submission, ascending.
@@ -814,7 +817,7 @@ def run_queue(
         See above.
     order : int64[J]
         Jobs by line, then by their place in it.
-    lines : int64[L, 22]
+    lines : int64[L, 21]
         `LOW` and `HIGH`: nobody of a line waits before position ``LOW`` or from ``HIGH`` on (both the line's first
         position at first); `HELD`, 0; `QUOTA` (GPUs it may hold at once under `LINES`); `BUDGET` (its row in
         ``tree``); `RANKED` (the lines in the order in which they are visited).
@@ -1031,6 +1034,8 @@ def sum_up(m: Ints, pools: Ints) -> None:
         best_all = i64(0)
         full_cheap = i64(0)
         full_all = i64(0)
+        best_guarded = i64(0)
+        full_guarded = i64(0)
         for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
             m[x, REACH] = -1
             if m[x, FREE] >= 0:
@@ -1040,10 +1045,14 @@ def sum_up(m: Ints, pools: Ints) -> None:
                 best_cheap = max(best_cheap, cheap)
                 best_all = max(best_all, every)
                 full_cheap += cheap == m[x, SIZE]
+                best_guarded = max(best_guarded, min(cheap, m[x, EXTRA]))
+                full_guarded += min(cheap, m[x, EXTRA]) == m[x, SIZE]
                 full_all += every == m[x, SIZE]
         pools[p, BEST_CHEAP] = best_cheap
         pools[p, BEST_ALL] = best_all
         pools[p, FULL_CHEAP] = full_cheap
+        pools[p, BEST_CHEAP + GUARDED] = best_guarded
+        pools[p, FULL_CHEAP + GUARDED] = full_guarded
         pools[p, FULL_ALL] = full_all
 
 
@@ -1062,23 +1071,53 @@ def hopeless(m: Ints, pools: Ints, g: int, mask: int, best: int, full: int) -> i
 
 
 @njit_step
-def reach(
-    lines: Ints, tree: Ints, weights: Floats, w: Ints, m: Ints, pools: Ints, seats: Ints, line: int
-) -> None:
-    """What work of ``line`` may take at most: `REACH` of a node, and the best of each pool, are overwritten.
+def grow_old(m: Ints, w: Ints, lines: Ints, j: int) -> None:
+    """Running job ``j`` is past its minimum run time."""
+    line = w[j, LINE]
+    w[j, IS_PAST] = 1
+    shift(m, w, j, PAST, i64(1))
+    lines[line, PAST_GPUS] += w[j, GPUS]
+    head = lines[line, OLD]
+    w[j, AFTER] = head
+    w[j, BEFORE] = -1
+    if head >= 0:
+        w[head, BEFORE] = j
+    lines[line, OLD] = j
 
-    ``OTHERS``: free, unallocated, or past its minimum run time in a line on which it has a claim; ``ALL`` and `REACH`:
-    or past its minimum in the same line.
-    """
+
+@njit_step
+def may_take_own(w: Ints, lines: Ints, j: int) -> int:
+    """1 where waiting job ``j`` has a claim on running work of its own line."""
+    v = lines[w[j, LINE], OLD]
+    while v >= 0:
+        if w[v, MINIMUM] > w[j, MINIMUM] and w[v, RANK] > w[j, RANK]:
+            return 1
+        v = w[v, AFTER]
+    return 0
+
+
+@njit_step
+def rights(lines: Ints, tree: Ints, weights: Floats, line: int) -> int:
+    """Note the lines on whose running work ``line`` has a claim (`RIGHT`); 1 where there is any."""
+    found = i64(0)
     for b in range(len(lines)):
         lines[b, RIGHT] = 0
         if b != line and lines[b, PAST_GPUS] > 0:
             lines[b, RIGHT] = claims_on(tree, weights, lines[line, BUDGET], lines[b, BUDGET])
+            found |= lines[b, RIGHT]
+    return found
+
+
+@njit_step
+def reach(lines: Ints, w: Ints, m: Ints, pools: Ints, seats: Ints, line: int) -> None:
+    """What work of ``line`` may take at most: `REACH` of a node, and the best of each pool, are overwritten.
+
+    ``OTHERS``: free, unallocated, or past its minimum run time in a line on which it has a claim; ``ALL`` and `REACH`:
+    or past its minimum in the same line. `rights` of the line are known.
+    """
     for p in range(len(pools) - 1):
-        best_others = i64(0)
-        best_all = i64(0)
-        full_others = i64(0)
-        full_all = i64(0)
+        for column in range(BEST_ALL, FULL_OTHERS + GUARDED + 1):
+            pools[p, column] = 0
         for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
             m[x, REACH] = -1
             if m[x, FREE] < 0:
@@ -1095,14 +1134,14 @@ def reach(
                         elif w[v, LINE] == line:
                             every += seats[k, TAKE]
             m[x, REACH] = every
-            best_others = max(best_others, others)
-            best_all = max(best_all, every)
-            full_others += others == m[x, SIZE]
-            full_all += every == m[x, SIZE]
-        pools[p, BEST_OTHERS] = best_others
-        pools[p, BEST_ALL] = best_all
-        pools[p, FULL_OTHERS] = full_others
-        pools[p, FULL_ALL] = full_all
+            for guarded in range(0, 2 * GUARDED, GUARDED):
+                if guarded:
+                    others = min(others, m[x, EXTRA])
+                    every = min(every, m[x, EXTRA])
+                pools[p, BEST_OTHERS + guarded] = max(pools[p, BEST_OTHERS + guarded], others)
+                pools[p, BEST_ALL + guarded] = max(pools[p, BEST_ALL + guarded], every)
+                pools[p, FULL_OTHERS + guarded] += others == m[x, SIZE]
+                pools[p, FULL_ALL + guarded] += every == m[x, SIZE]
 
 
 @njit_leaf
@@ -1287,9 +1326,13 @@ def release(m: Ints, pools: Ints, seats: Ints, w: Ints, lines: Ints, v: int) -> 
         if w[v, IS_PAST]:
             shift(m, w, v, PAST, i64(-1))
             lines[line, PAST_GPUS] -= g
-            if lines[line, PAST_GPUS] == 0:
-                lines[line, LONGEST] = 0
-                lines[line, LATEST] = 0
+            after = w[v, AFTER]
+            if after >= 0:
+                w[after, BEFORE] = w[v, BEFORE]
+            if w[v, BEFORE] >= 0:
+                w[w[v, BEFORE], AFTER] = after
+            else:
+                lines[line, OLD] = after
         else:
             lines[line, SHIELDED] -= g
             lines[line, SHIELD_SUM] -= g * w[v, PROTECTED_UNTIL]
@@ -1373,7 +1416,7 @@ def take_node(
         return -1
     best = -1
     for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
-        if guarded and m[x, EXTRA] < g:
+        if m[x, REACH] < g or (guarded and m[x, EXTRA] < g):
             continue
         marks += 1
         possible = price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, g, t, i64(-2), marks)
@@ -1444,7 +1487,7 @@ def take_nodes(
     possible = 0
     for x in range(a, b):
         m[x, CHOSEN] = -1
-        if guarded and m[x, EXTRA] < size:
+        if m[x, REACH] < size or (guarded and m[x, EXTRA] < size):
             continue
         marks += 1
         if price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, size, t, taken, marks):
@@ -1873,13 +1916,13 @@ def run_contract(
     rules : int64[6]
         As in `run_queue`; `WINDOW` seconds; `LARGE`: the first blocked job of more GPUs gets a reservation where
         no pool has nodes so large.
-    state : int64[13]
+    state : int64[14]
         Where the simulation is; all 0 at first.
     submit, w, m, pools, seats, drains, heap, log, places
         As in `run_queue`.
     order : int64[J]
         Jobs by line, kind (allocated first), GPUs, mask, then by their place in line.
-    lines : int64[L, 22]
+    lines : int64[L, 21]
         `QUOTA` (of opted-out work), `BUDGET`, `FROM`, `MIDDLE` and `TO` (its groups: allocated, then unallocated);
         `LAST` and `TAIL` its first point.
     groups : int64[K, 7]
@@ -1901,7 +1944,7 @@ def run_contract(
     Returns
     -------
     int
-        As `run_queue`.
+        As `run_queue`; 2: the run was stopped, for work is interrupted again and again and none gets on.
     """
     n_jobs = len(submit)
     t = state[S_T]
@@ -1918,6 +1961,7 @@ def run_contract(
     marks = state[S_MARKS]
     drain_at = next_of_drains(drains)
     n_deferred = state[S_DEFERRED]
+    vain = state[S_VAIN]
     status = 0
     while True:
         if not resumes:
@@ -1946,9 +1990,13 @@ def run_contract(
                 break
             if instant > t:
                 for k in range(n_deferred):
+                    vain = vain + 1 if w[deferred[k], GAINED] == 0 else i64(0)
                     n_asking += ask(w, lines, groups, q0, q1, keys, deferred[k])
                     n_waiting += 1
                 n_deferred = i64(0)
+            if vain > 1000 + 10 * n_jobs:
+                status = 2
+                break
             t = instant
             for line in range(len(lines)):
                 lines[line, TOTAL] += lines[line, RATE] * (t - lines[line, SINCE])
@@ -1961,16 +2009,13 @@ def run_contract(
                 if not stale:
                     release(m, pools, seats, w, lines, j)
                     finish(w, log, j, t)
+                    vain = i64(0)
             while n_shields > 0 and shields[0, 0] <= t:
                 j = shields[0, 1]
                 stale = w[j, ROW] < 0 or w[j, IS_PAST] == 1 or w[j, PROTECTED_UNTIL] != shields[0, 0]
                 n_shields = pop(shields, n_shields)
                 if not stale:
-                    w[j, IS_PAST] = 1
-                    shift(m, w, j, PAST, i64(1))
-                    lines[w[j, LINE], PAST_GPUS] += w[j, GPUS]
-                    lines[w[j, LINE], LONGEST] = max(lines[w[j, LINE], LONGEST], w[j, MINIMUM])
-                    lines[w[j, LINE], LATEST] = max(lines[w[j, LINE], LATEST], w[j, RANK])
+                    grow_old(m, w, lines, j)
                     lines[w[j, LINE], SHIELDED] -= w[j, GPUS]
                     lines[w[j, LINE], SHIELD_SUM] -= w[j, GPUS] * w[j, PROTECTED_UNTIL]
             if len(drains) > 0:
@@ -1999,6 +2044,7 @@ def run_contract(
                 if w[i, MASK] != 0:
                     n_asking += ask(w, lines, groups, q0, q1, keys, i)
                     n_waiting += 1
+                    vain = i64(0)
                 i += 1
 
         resumes = 0
@@ -2027,6 +2073,8 @@ def run_contract(
             sum_up(m, pools)
             past = any_past(lines)
             reached = -1
+            righted = -1
+            any_right = i64(0)
             while n_asking > 0:
                 j = -1
                 if tiers:
@@ -2077,14 +2125,19 @@ def run_contract(
                     best = i64(BEST_ALL)
                     full = i64(FULL_ALL)
                 elif past:
-                    if reached != line:
-                        reached = line
-                        reach(lines, tree, weights, w, m, pools, seats, line)
-                    best = i64(BEST_OTHERS)
-                    full = i64(FULL_OTHERS)
-                    if lines[line, LONGEST] > w[j, MINIMUM] and lines[line, LATEST] > w[j, RANK]:
-                        best = i64(BEST_ALL)
-                        full = i64(FULL_ALL)
+                    if righted != line:
+                        righted = line
+                        any_right = rights(lines, tree, weights, line)
+                    own = may_take_own(w, lines, j)
+                    if any_right or own:
+                        if reached != line:
+                            reached = line
+                            reach(lines, w, m, pools, seats, line)
+                        best = i64(BEST_ALL) if own else i64(BEST_OTHERS)
+                        full = i64(FULL_ALL) if own else i64(FULL_OTHERS)
+                if guarded:
+                    best += GUARDED
+                    full += GUARDED
                 before = n_deferred
                 starts = 0
                 if not hopeless(m, pools, g, w[j, MASK], best, full):
@@ -2161,8 +2214,7 @@ def run_contract(
                         lines[line, SHIELD_SUM] += g * w[j, PROTECTED_UNTIL]
                         n_shields = push(shields, n_shields, w[j, PROTECTED_UNTIL], j)
                     if w[j, IS_PAST]:
-                        shift(m, w, j, PAST, i64(1))
-                        lines[line, PAST_GPUS] += g
+                        grow_old(m, w, lines, j)
                     n_log += 1
                     served(w, groups, q0, q1, keys, j)
                     lines[line, ASKS] -= 1
@@ -2171,6 +2223,7 @@ def run_contract(
                     sum_up(m, pools)
                     past = any_past(lines)
                     reached = -1
+                    righted = -1
                     anew = n_deferred > before
                     if not tiers:
                         if charge(tree, weights, lines[line, BUDGET], g * w[j, MINIMUM]):
@@ -2181,6 +2234,7 @@ def run_contract(
                             promise = NEVER + 1
                             for x in range(len(m)):
                                 m[x, EXTRA] = NEVER
+                            sum_up(m, pools)
                         if anew:
                             stamp += 1
                             open_leaves(lines, tree)
@@ -2211,6 +2265,8 @@ def run_contract(
                             )
                             if promise <= NEVER:
                                 holder = j
+                                reached = -1
+                                sum_up(m, pools)
 
         if not tiers and n_waiting > n_asking:
             spare = most_spare(pools)
@@ -2266,7 +2322,8 @@ def run_contract(
     state[S_STAMP] = stamp
     state[S_MARKS] = marks
     state[S_DEFERRED] = n_deferred
-    if status == 0:
+    state[S_VAIN] = vain
+    if status != 1:
         cut_off(w, log, n_log, t)
     return status
 

@@ -69,6 +69,8 @@ class RawRun:
         scenario's drains.
     set_aside : dict
         Jobs (rows) that can never run under this policy, with the reason.
+    stopped
+        Why the run was stopped before its end: a sentence, or nothing.
     """
 
     stretches: Stretches
@@ -76,3 +78,4 @@ class RawRun:
     repair_start_s: Int64
     repair_end_s: Int64
     set_aside: dict[int, str]
+    stopped: str = ""
