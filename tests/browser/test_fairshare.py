@@ -82,12 +82,12 @@ def test_a_share_is_dragged_and_the_chart_repaints_with_the_others_share(screen:
     middle = box["y"] + box["height"] / 2
     screen.page.mouse.move(box["x"] + 0.4 * box["width"], middle)
     screen.page.mouse.down()
-    for part in range(45, 100, 5):
+    for part in range(45, 90, 5):
         screen.page.mouse.move(box["x"] + part / 100 * box["width"], middle)
     screen.page.mouse.up()
     until(lambda: screen.rev > rev, "no new picture")
     share = float(handle.input_value())
-    assert share > 80
+    assert 70 < share < 98
     expect(screen.page.locator(".gp-budget-share").nth(3)).to_have_text(f"{share:.1f}\N{NO-BREAK SPACE}%")
     expect(screen.page.locator(".gp-budget-share").nth(0)).to_have_text(
         f"{100 - share:.1f}\N{NO-BREAK SPACE}%"
@@ -148,15 +148,10 @@ def test_a_stretch_of_time_that_is_dragged_zooms_the_teams(screen: Screen) -> No
 
 @pytest.fixture
 def narrow(desk: Desk) -> Iterator[Desk]:
-    """A page with some 340 pixels for the explorer, its left side folded away."""
-    size = desk.page.viewport_size
-    toggle = "() => window.jupyterapp.commands.execute('application:toggle-left-area')"
-    desk.page.evaluate(toggle)
-    desk.page.set_viewport_size({"width": 456, "height": 1100})
+    """A page with 340 pixels for the explorer; JupyterLab's own bars are not made for a window of that width."""
+    style = desk.page.add_style_tag(content=".jp-OutputArea-output { flex: none; width: 340px; padding: 0; }")
     yield desk
-    assert size is not None
-    desk.page.set_viewport_size(size)
-    desk.page.evaluate(toggle)
+    style.evaluate("(element) => element.remove()")
 
 
 def test_nothing_reaches_out_of_a_narrow_page_light_or_dark(narrow: Desk) -> None:
