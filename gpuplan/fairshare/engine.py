@@ -86,6 +86,23 @@ def queue(
     return raw_run(problem, tables, drains, aside)
 
 
+def conservative(problem: Problem) -> RawRun:
+    """Run conservative backfill (see `gpuplan.fairshare.kernels.run_conservative`)."""
+    n, n_pools = len(problem.jobs), len(problem.scenario.pools)
+    table = work(problem, problem.set_aside, np.arange(n), np.zeros(n, np.int64))
+    drains = drain_table(problem)
+    tables = Tables(problem)
+    room = 2 * (problem.gpus + 2 * kernels.PROMISES) + 8
+    still = (table, *nodes(problem), *empty_set(n), np.zeros((n, 2), np.int64), drains, np.full((n, 2), -1))
+    scratch = (np.zeros((problem.gpus + 1, 2), np.int64), np.zeros((n_pools * room, 2), np.int64))
+    rows = np.zeros(n_pools, np.int64)
+    while kernels.run_conservative(
+        rules(problem), tables.state, problem.jobs.submit_s, *still, *scratch, rows, *tables.growing
+    ):
+        tables.grow()
+    return raw_run(problem, tables, drains, problem.set_aside)
+
+
 def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
     """Run budgets with time slicing, or priority tiers (see `gpuplan.fairshare.kernels.run_contract`)."""
     jobs, n = problem.jobs, len(problem.jobs)

@@ -30,6 +30,9 @@ CLOSED = 1 << 40
 JOB, START, END, OVERHEAD, KEPT, ALLOCATED, PROTECTED, OUTCOME, NODE = range(9)
 FINISHED, PREEMPTED, SHUT_DOWN, RUNNING = range(4)
 
+# waiting jobs that hold a reservation under conservative backfill
+PROMISES = 100
+
 # what a queue does when a job does not fit
 STRICT, SKIP, PER_TYPE, EASY, LINES = range(5)
 
@@ -2358,3 +2361,293 @@ def first_loose(w: Ints, order: Ints, lines: Ints, groups: Ints, fails: Ints, li
             if best < 0 or w[j, RANK] < w[best, RANK]:
                 best = j
     return best
+
+
+# ------------------------------------------------------------------ conservative
+
+
+@njit_step
+def cut_at(profile: Ints, base: int, n: int, t: int) -> int:
+    """A row of the profile begins at ``t``; the new number of rows."""
+    k = base + n - 1
+    while k >= base and profile[k, 0] > t:
+        k -= 1
+    if k < base or profile[k, 0] == t:
+        return n
+    for row in range(base + n, k + 1, -1):
+        profile[row, 0] = profile[row - 1, 0]
+        profile[row, 1] = profile[row - 1, 1]
+    profile[k + 1, 0] = t
+    profile[k + 1, 1] = profile[k, 1]
+    return n + 1
+
+
+@njit_step
+def hold(profile: Ints, base: int, n: int, begin: int, end: int, g: int) -> int:
+    """Take ``g`` GPUs off the profile from ``begin`` to ``end``; the new number of rows."""
+    n = cut_at(profile, base, n, begin)
+    if end < NEVER:
+        n = cut_at(profile, base, n, end)
+    k = base
+    while k < base + n and profile[k, 0] < end:
+        if profile[k, 0] >= begin:
+            profile[k, 1] -= g
+        k += 1
+    return n
+
+
+@njit_step
+def earliest(profile: Ints, base: int, n: int, g: int, length: int) -> int:
+    """The first instant from which ``g`` GPUs are free for ``length`` seconds; ``NEVER + 1``: none."""
+    k = base
+    while k < base + n:
+        if profile[k, 1] >= g:
+            begin = profile[k, 0]
+            end = NEVER + 2 if length >= NEVER else begin + length
+            at = k
+            while at < base + n and profile[at, 0] < end and profile[at, 1] >= g:
+                at += 1
+            if at == base + n or profile[at, 0] >= end:
+                return begin
+            k = at
+        k += 1
+    return NEVER + 1
+
+
+@njit_step
+def run_conservative(
+    rules: Ints,
+    state: Ints,
+    submit: Ints,
+    w: Ints,
+    m: Ints,
+    pools: Ints,
+    seats: Ints,
+    q0: Ints,
+    q1: Ints,
+    keys: Ints,
+    drains: Ints,
+    plans: Ints,
+    ends: Ints,
+    profile: Ints,
+    rows: Ints,
+    heap: Ints,
+    log: Ints,
+    places: Ints,
+) -> int:
+    """Simulate conservative backfill: each of the first `PROMISES` in line holds a reservation.
+
+    Parameters
+    ----------
+    rules, state, submit, w, m, pools, seats, q0, q1, keys, drains, heap, log, places
+        As in `run_queue`; the line is in order of arrival.
+    plans : int64[J, 2]
+        Planned start (-1: none) and pool; -1 at first.
+    ends : int64[G, 2]
+        Room for running jobs by declared end.
+    profile : int64[P * M, 2]
+        Room for ``M`` rows a pool: from when on how many GPUs are free.
+    rows : int64[P]
+
+    Returns
+    -------
+    int
+        As `run_queue`.
+    """
+    n_jobs = len(submit)
+    t = state[S_T]
+    i = state[S_ARRIVED]
+    n_heap = state[S_HEAP]
+    n_log = state[S_LOG]
+    n_places = state[S_PLACES]
+    n_waiting = state[S_WAITING]
+    resumes = state[S_PAUSED]
+    n_ends = state[S_SHIELDS]
+    early = state[S_ASKING]
+    low = state[S_STAMP]
+    high = state[S_MARKS]
+    room = len(profile) // len(rows)
+    drain_at = next_of_drains(drains)
+    status = 0
+    while True:
+        if not resumes:
+            while n_heap > 0 and (w[heap[0, 1], ROW] < 0 or w[heap[0, 1], ENDING] != heap[0, 0]):
+                n_heap = pop(heap, n_heap)
+            while i < n_jobs and w[i, MASK] == 0:
+                i += 1
+            instant = min(NEVER, drain_at)
+            if i < n_jobs:
+                instant = min(instant, submit[i])
+            if n_heap > 0:
+                instant = min(instant, heap[0, 0])
+            j = following(q0, q1, keys, low, high, NEVER + 1, NEVER + 1, i64(0))
+            low = high if j < 0 else j
+            for _ in range(PROMISES):
+                if j < 0:
+                    break
+                if plans[j, 0] > t:
+                    instant = min(instant, plans[j, 0])
+                j = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
+            if instant >= rules[HORIZON]:
+                if rules[HORIZON] < NEVER:
+                    t = rules[HORIZON]
+                break
+            t = instant
+            early = i64(0)
+            while n_heap > 0 and heap[0, 0] <= t:
+                j = heap[0, 1]
+                stale = w[j, ROW] < 0 or w[j, ENDING] != heap[0, 0]
+                n_heap = pop(heap, n_heap)
+                if not stale:
+                    free_places(m, pools, seats, w, j, i64(1))
+                    finish(w, log, j, t)
+                    n_ends = drop_end(ends, n_ends, j)
+                    if t < w[j, UNTIL]:
+                        early = i64(1)
+            if len(drains) > 0:
+                end_repairs(m, pools, drains, t)
+                begin_drains(m, pools, drains, t, rules[PATIENCE])
+                for d in range(len(drains)):
+                    x = drains[d, D_NODE]
+                    if drains[d, D_STATE] == DRAINING and drains[d, D_NEXT] <= t:
+                        while m[x, COUNT] > 0:
+                            j = seats[m[x, OFFSET], WHO]
+                            free_places(m, pools, seats, w, j, i64(1))
+                            interrupt(w, log, j, t, SHUT_DOWN, rules[CHECKPOINT], rules[RESTART])
+                            n_ends = drop_end(ends, n_ends, j)
+                            join(q0, q1, keys, j)
+                            low = min(low, j)
+                            plans[j, 0] = -1
+                            n_waiting += 1
+                begin_repairs(m, drains, t)
+                drain_at = next_of_drains(drains)
+                early = i64(1)
+            while i < n_jobs and submit[i] <= t:
+                if w[i, MASK] != 0:
+                    join(q0, q1, keys, i)
+                    high = i + 1
+                    n_waiting += 1
+                i += 1
+        resumes = 0
+        if n_waiting == 0:
+            continue
+        starts = min(n_waiting, len(seats))
+        if n_log + starts > len(log) or n_heap + starts > len(heap) or n_places + 2 * len(m) > len(places):
+            resumes = 1
+            status = 1
+            break
+        # what running jobs and reservations leave
+        for p in range(len(rows)):
+            rows[p] = 1
+            profile[p * room, 0] = t
+            profile[p * room, 1] = pools[p, SPARE]
+        for k in range(n_ends):
+            j = ends[k, 1]
+            if ends[k, 0] < NEVER:
+                p = m[w[j, HOME], POOL]
+                last = p * room + rows[p] - 1
+                free_then = profile[last, 1] + w[j, GPUS]
+                if profile[last, 0] < ends[k, 0]:
+                    last += 1
+                    rows[p] += 1
+                    profile[last, 0] = ends[k, 0]
+                profile[last, 1] = free_then
+        first = following(q0, q1, keys, low, high, NEVER + 1, NEVER + 1, i64(0))
+        low = first
+        j = first
+        for _ in range(PROMISES):
+            if j < 0:
+                break
+            if 0 <= plans[j, 0] < t:
+                plans[j, 0] = -1  # its turn came, its nodes were not free
+            if plans[j, 0] == t and time_left(w, j) == 0 and pools[plans[j, 1], SPARE] < w[j, GPUS]:
+                plans[j, 0] = -1  # work of no length holds nothing: others were planned over it
+            if 0 <= plans[j, 0] <= NEVER:
+                p = plans[j, 1]
+                end = min(NEVER, plans[j, 0] + time_left(w, j))
+                rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, w[j, GPUS])
+            j = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
+        j = first
+        for _ in range(PROMISES):
+            if j < 0:
+                break
+            planned = 0 <= plans[j, 0] <= NEVER
+            if early or not planned:
+                length = time_left(w, j)
+                g = w[j, GPUS]
+                if planned:
+                    p = plans[j, 1]
+                    end = min(NEVER, plans[j, 0] + length)
+                    rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, -g)
+                else:
+                    plans[j, 0] = NEVER + 1
+                for p in range(len(rows)):  # a promise never moves back (work of no length holds nothing)
+                    if (w[j, MASK] >> p) & 1:
+                        begin = earliest(profile, p * room, rows[p], g, length)
+                        if begin < plans[j, 0]:
+                            plans[j, 0] = begin
+                            plans[j, 1] = p
+                if plans[j, 0] <= NEVER:
+                    p = plans[j, 1]
+                    end = min(NEVER, plans[j, 0] + length)
+                    rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, g)
+                else:
+                    plans[j, 0] = -1
+            j = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
+        j = first
+        for _ in range(PROMISES):
+            if j < 0:
+                break
+            after = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
+            if plans[j, 0] == t and w[j, OUT] != t:
+                w[j, UNTIL] = declared_end(w, j, t)
+                if place(m, pools, seats, w, j, i64(1) << plans[j, 1], i64(0), i64(1)):
+                    ending = open_stretch(w, j, t, n_log, log, i64(1))
+                    w[j, ENDING] = ending
+                    if w[j, GPUS] > m[w[j, HOME], SIZE]:
+                        n_places = log_gang(m, w, j, n_log, places, n_places)
+                    n_log += 1
+                    n_heap = push(heap, n_heap, ending, j)
+                    n_ends = add_end(ends, n_ends, j, w[j, UNTIL])
+                    leave_line(q0, q1, keys, j)
+                    n_waiting -= 1
+            j = after
+    state[S_T] = t
+    state[S_ARRIVED] = i
+    state[S_HEAP] = n_heap
+    state[S_LOG] = n_log
+    state[S_PLACES] = n_places
+    state[S_WAITING] = n_waiting
+    state[S_PAUSED] = resumes
+    state[S_SHIELDS] = n_ends
+    state[S_ASKING] = early
+    state[S_STAMP] = low
+    state[S_MARKS] = high
+    if status == 0:
+        cut_off(w, log, n_log, t)
+    return status
+
+
+@njit_step
+def add_end(ends: Ints, n: int, j: int, until: int) -> int:
+    """Note the declared end of running job ``j``; the new number of rows."""
+    k = n
+    while k > 0 and ends[k - 1, 0] > until:
+        ends[k, 0] = ends[k - 1, 0]
+        ends[k, 1] = ends[k - 1, 1]
+        k -= 1
+    ends[k, 0] = until
+    ends[k, 1] = j
+    return n + 1
+
+
+@njit_step
+def drop_end(ends: Ints, n: int, j: int) -> int:
+    """Job ``j`` runs no more; the new number of rows."""
+    k = 0
+    while ends[k, 1] != j:
+        k += 1
+    for row in range(k, n - 1):
+        ends[row, 0] = ends[row + 1, 0]
+        ends[row, 1] = ends[row + 1, 1]
+    return n - 1

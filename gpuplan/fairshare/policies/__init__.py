@@ -1,6 +1,7 @@
 """The fair-share policies: one file each, and one line each in `ALL`."""
 
 from gpuplan.fairshare.policies import (
+    conservative,
     easy,
     fair_share,
     fair_tree,
@@ -19,6 +20,7 @@ ALL: tuple[Policy, ...] = (
     fifo_skip.POLICY,
     fifo_per_type.POLICY,
     easy.POLICY,
+    conservative.POLICY,
     sjf.POLICY,
     priority_tiers.POLICY,
     static_partitions.POLICY,
