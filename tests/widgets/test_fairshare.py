@@ -147,6 +147,18 @@ def test_a_scenario_with_jobs_of_its_own_has_no_controls_for_generated_ones():
     assert shows(explorer, gp.load("first-hours").replace({"budget.1.weight": 3}))
 
 
+def test_a_page_that_gives_back_a_number_with_another_last_digit_changes_nothing(explorer):
+    rev = explorer.chart.rev
+    explorer.controls.days.value = 1.9999999999999996
+    explorer.controls.load.value = 1.5000000000000002
+    assert (explorer.chart.rev, explorer.changes) == (rev, {})
+    explorer.budget.set_share("robotics", 0.5)
+    assert explorer.changes == {"budget.1.weight": 60.0}
+    table = FairShareExplorer("first-hours")
+    table.controls.days.value = 27.0  # it cannot be moved by hand: the jobs are those of the scenario
+    assert table.scenario.fingerprint == gp.load("first-hours").fingerprint
+
+
 # ------------------------------------------------------------------ the tree
 
 

@@ -128,7 +128,7 @@ class FairShareExplorer(Answering, W.VBox):
         with self._silently():
             self.controls.left.value, self.controls.right.value = self._policies
             self._settle()
-        self._moved("right")
+        self._moved("budget")
 
     def __repr__(self) -> str:
         left, right = (self._runs[side].policy for side in SIDES)
@@ -180,9 +180,19 @@ class FairShareExplorer(Answering, W.VBox):
     def _settle(self) -> None:
         """Set every control to what the scenario says."""
         c.settle(self.controls, self._given)
+        self._said = dict(self.controls.settled)
         self.budget.show(self._given.budget, self._given.gpus, _colours(compile_problem(self._given)))
 
     # ------------------------------------------------------------------ a control moves
+
+    def _concerns(self, name: str) -> bool:
+        """Whether a control says something new; a page gives numbers back that differ in their last digit."""
+        if name == "budget":
+            return True
+        said = self.controls.said(name)
+        new = bool(said != self._said.get(name))
+        self._said[name] = said
+        return new
 
     def _question(self) -> tuple[dict[str, Any], dict[str, float], bool, tuple[str, str]]:
         policies = (self.controls.left.value, self.controls.right.value)

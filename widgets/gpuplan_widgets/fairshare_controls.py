@@ -92,14 +92,14 @@ class FairShareControls:
             if one.name not in ("messages", "settled")
         }
 
+    def said(self, name: str) -> Any:
+        """What a control says, as a scenario file would."""
+        return _said(name, getattr(self, name).value)
+
     def changes(self) -> dict[str, Any]:
         """What they change in the scenario that they were set to, by dotted path; what is untouched is left alone."""
-        moved = {
-            name: getattr(self, name).value
-            for name in PATHS
-            if getattr(self, name).value != self.settled[name]
-        }
-        return {PATHS[name]: _said(name, value) for name, value in moved.items()}
+        able = [name for name in PATHS if not getattr(self, name).disabled]
+        return {PATHS[name]: self.said(name) for name in able if self.said(name) != self.settled[name]}
 
 
 def make() -> FairShareControls:
@@ -125,7 +125,7 @@ def make() -> FairShareControls:
             **_WIDE,
         ),
         inflation=W.FloatSlider(0.0, description="Inflation (% of jobs)", **percent),
-        squatting=W.FloatSlider(0.0, description="Squatting (% of debug)", **percent),
+        squatting=W.FloatSlider(0.0, description="Squatting (% debug)", **percent),
         opt_out=W.FloatSlider(0.0, description="Opt-out (% of jobs)", **percent),
         opt_out_limit=W.BoundedIntText(16, min=0, max=10**9, description="Opt-out limit (GPUs)", **_WIDE),
     )
@@ -161,7 +161,7 @@ def settle(controls: FairShareControls, scenario: FairshareScenario) -> None:
     for name in ("inflation", "squatting", "opt_out"):
         _reach(getattr(controls, name), 100 * getattr(habits, name))
     _reach(controls.opt_out_limit, habits.opt_out_limit_gpus)
-    controls.settled = {name: widget.value for name, widget in controls.named().items()}
+    controls.settled = {name: controls.said(name) for name in controls.named()}
 
 
 def layout(controls: FairShareControls, budget: Any, hysteresis: Any, about: dict[str, Any]) -> Any:
@@ -229,6 +229,5 @@ def _said(name: str, value: Any) -> Any:
         return None if value else 0
     if name in ("debug", "inflation", "squatting", "opt_out"):
         return round(value / 100, 6)
-    if name == "load":
-        return round(value, 6)
-    return value
+    # a page gives back 27.999999999999996 where it was told 28
+    return round(value, 6) if isinstance(value, float) else value

@@ -20,7 +20,7 @@ OFFERED = 40
 _NO_JOB = ("choose a waiting job", "")
 _WIDE: dict[str, Any] = {
     "style": {"description_width": "150px"},
-    "layout": W.Layout(width="440px", max_width="100%"),
+    "layout": W.Layout(width="560px", max_width="100%"),
 }
 
 
