@@ -225,6 +225,16 @@ def test_the_headline_has_goodput_beside_occupancy(explorer):
     )
 
 
+def test_who_gets_more_of_what_it_is_owed_under_the_other_policy_is_said():
+    explorer = FairShareExplorer("three-programmes")
+    left, right = (run.teams.set_index("team")["delivered_share"] for run in explorer.runs.values())
+    team = "language/pretraining"
+    assert right[team] > left[team] + 0.1
+    said = plain(explorer.account.summary)
+    assert "Under fair-share instead of easy: more of what they are owed for language/pretraining (" in said
+    assert f"{team} ({100 * left[team]:.1f} % → {100 * right[team]:.1f} %)" in said
+
+
 def test_the_half_that_is_lost_without_hysteresis_is_said(explorer):
     # No protection and no hysteresis: whoever runs has the worse claim at once.
     explorer.controls.load.value = 3.0
@@ -241,6 +251,10 @@ def test_the_half_that_is_lost_without_hysteresis_is_said(explorer):
 
 def test_who_gets_more_and_who_waits_longer_against_the_scenario_as_given(explorer):
     assert "Against the scenario as given" not in plain(explorer.account.summary)
+    explorer.controls.opt_out_limit.value = 4  # nobody opts out
+    assert "Against the scenario as given no team has noticeably more or fewer GPUs" in plain(
+        explorer.account.summary
+    )
     before = explorer.runs["right"].teams.set_index("team")
     explorer.controls.load.value = 3.0
     explorer.budget.set_share("robotics", 0.9)

@@ -113,14 +113,14 @@ def differences(left: Run, right: Run) -> str:
         if abs(_served(b) - _served(a)) >= _POINTS
     ]
     said = [
-        _told(f"Under {right.policy} more of what it is owed goes to", [one for one in gains if one[0] > 0]),
-        _told("less to", [one for one in gains if one[0] < 0]),
+        _told("more of what they are owed for", [one for one in gains if one[0] > 0]),
+        _told("less of it for", [one for one in gains if one[0] < 0]),
         *_waits(before, after),
     ]
     kept = [sentence for sentence in said if sentence]
     if not kept:
         return f"Under {right.policy} no team gets noticeably more or less than under {left.policy}, nor waits longer."
-    return "; ".join(kept) + "."
+    return f"Under {right.policy} instead of {left.policy}: {'; '.join(kept)}."
 
 
 def _served(team: Team) -> float:
@@ -142,12 +142,7 @@ def moved(given: Run, now: Run) -> str:
         *_waits(before, after),
     ]
     kept = [sentence for sentence in said if sentence]
-    start = f"Against the scenario as given, under {now.policy}: "
-    return (
-        start
-        + ("; ".join(kept) if kept else "no team has noticeably more or fewer GPUs, nor waits longer")
-        + "."
-    )
+    return f"Against the scenario as given, under {now.policy}: {'; '.join(kept)}." if kept else ""
 
 
 def _waits(before: Sequence[Team], after: Sequence[Team]) -> list[str]:
@@ -274,9 +269,13 @@ def summary_html(runs: Mapping[str, Run], given: Mapping[str, Run], remarks: Seq
     told = []
     if left.policy != right.policy:
         told.append(differences(left, right))
-    told += [
-        moved(given[side], runs[side]) for side in ("right", "left") if side in given and _first(runs, side)
-    ]
+    sides = [side for side in ("right", "left") if side in given and _first(runs, side)]
+    against = [moved(given[side], runs[side]) for side in sides]
+    if given and not any(against):
+        against = [
+            "Against the scenario as given no team has noticeably more or fewer GPUs, nor waits longer."
+        ]
+    told += [sentence for sentence in against if sentence]
     items = "".join(f"<li>{html.escape(note)}</li>" for note in notes(runs, remarks))
     sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in told)
     return (
