@@ -202,7 +202,8 @@ def runs(
 def summary(table: "pd.DataFrame") -> "pd.DataFrame":
     """Means over seeds: a row per ``gpus, load, world, figure``, with ``mean, low, high, seeds, before, after``.
 
-    ``low`` and ``high``: 95 % confidence of the mean (Student's t), cut at what is possible; ``before`` and ``after``: what was published.
+    ``low`` and ``high``: 95 % confidence of the mean (Student's t), cut at what is possible;
+    ``before`` and ``after``: what was published.
 
     Parameters
     ----------
