@@ -99,6 +99,22 @@ class Answering:
             except Exception as error:
                 self._fail(cause, error)
 
+    @contextmanager
+    def _saying_busy(self, ticket: int) -> Iterator[None]:
+        """Say that an answer is computed, from the moment on at which it takes long."""
+        timer = threading.Timer(SLOW_S, self._say_busy, (ticket,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _say_busy(self, ticket: int) -> None:
+        with self._state:
+            if ticket > self._published:
+                self.chart.busy = True
+
     def _concerns(self, name: str) -> bool:
         """Whether a control changes what is asked."""
         return True

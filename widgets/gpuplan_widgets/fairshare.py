@@ -1,7 +1,6 @@
 """The fair-share explorer: two policies on weeks of a shared cluster, run again at every move of a control."""
 
 import html
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +15,10 @@ from gpuplan.fairshare.problem import Problem, compile_problem
 from gpuplan.fairshare.run import Run, policy_named, simulate
 from gpuplan.inputs.errors import shorten
 from gpuplan.loading import load_fairshare
-from gpuplan_widgets import answering, fairshare_hand_outs, messages
 from gpuplan_widgets import fairshare_controls as c
+from gpuplan_widgets import fairshare_hand_outs, messages
 from gpuplan_widgets.answering import PLANNING, Answering
-from gpuplan_widgets.fairshare_account import FairShareAccount
+from gpuplan_widgets.fairshare_account import FairShareAccount, set_html
 from gpuplan_widgets.fairshare_budget import BudgetEditor
 from gpuplan_widgets.fairshare_picture import FairSharePicture
 from gpuplan_widgets.fairshare_words import headline
@@ -27,8 +26,6 @@ from gpuplan_widgets.picture import SIDES
 
 #: Runs that are kept: both sides now, both of the scenario as it was given, and a few from before.
 KEPT_RUNS = 8
-
-Asked = tuple[FairshareScenario, tuple[str, str]]
 
 
 class FairShareExplorer(Answering, W.VBox):
@@ -200,10 +197,7 @@ class FairShareExplorer(Answering, W.VBox):
 
     def _find(self, question: Any, ticket: int) -> tuple[tuple[Any, ...], float]:
         changes, weights, kept, policies = question
-        busy = threading.Timer(answering.SLOW_S, self._say_busy, (ticket,))
-        busy.daemon = True
-        busy.start()
-        try:
+        with self._saying_busy(ticket):
             scenario = self._given.replace(changes) if changes else self._given
             if weights:
                 scenario = (keep_jobs(scenario) if kept else scenario).replace(weights)
@@ -212,13 +206,6 @@ class FairShareExplorer(Answering, W.VBox):
                 given = self._simulated(self._given, policies) if changes or weights else {}
                 runs = self._simulated(scenario, policies)
                 return (scenario, runs, given), time.perf_counter() - began
-        finally:
-            busy.cancel()
-
-    def _say_busy(self, ticket: int) -> None:
-        with self._state:
-            if ticket > self._published:
-                self.chart.busy = True
 
     def _simulated(self, scenario: FairshareScenario, policies: Sequence[str]) -> dict[str, Run]:
         """The runs of a scenario by side; what was run a moment ago is not run again."""
@@ -244,8 +231,8 @@ class FairShareExplorer(Answering, W.VBox):
         for message in self.controls.messages.values():
             messages.say(message, "")
         for side in SIDES:
-            _set(self._about[side], c.about_html(runs[side].policy))
-        _set(self._hysteresis, self._hysteresis_html(runs["left"].problem))
+            set_html(self._about[side], c.about_html(runs[side].policy))
+        set_html(self._hysteresis, self._hysteresis_html(runs["left"].problem))
 
     def _hysteresis_html(self, problem: Problem) -> str:
         number = f"{problem.hysteresis:.3g} of a share"
@@ -291,8 +278,3 @@ def _colours(problem: Problem) -> dict[str, str]:
     palette = palette_of(problem)
     groups = palette.group.tolist()
     return {path: palette.colours[group] for path, group in zip(problem.tree.teams, groups, strict=True)}
-
-
-def _set(widget: Any, value: str) -> None:
-    if widget.value != value:
-        widget.value = value

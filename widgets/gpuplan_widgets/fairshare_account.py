@@ -54,9 +54,9 @@ class FairShareAccount:
         """Write about other runs; `given` are those of the scenario as it was given, where that is another one."""
         self._runs, self._given, self._remarks = dict(runs), dict(given), list(remarks)
         left, right = runs["left"], runs["right"]
-        _set(self.summary, summary_html(runs, given, remarks))
-        _set(self.teams, tables.teams_html(left, right))
-        _set(self.figures, tables.main_html(left, right))
+        set_html(self.summary, summary_html(runs, given, remarks))
+        set_html(self.teams, tables.teams_html(left, right))
+        set_html(self.figures, tables.main_html(left, right))
         self.mark(old=False)
         self.why.show(runs)
         self._unfolded()
@@ -77,9 +77,9 @@ class FairShareAccount:
     def _unfolded(self) -> None:
         self.why.unfold(self.fold.selected_index == WHY)
         if self.fold.selected_index == ALL_FIGURES:
-            _set(self.all_figures, tables.all_html(self._runs["left"], self._runs["right"]))
+            set_html(self.all_figures, tables.all_html(self._runs["left"], self._runs["right"]))
         elif self.fold.selected_index == CHARTS:
-            _set(self.charts, self._charts_html())
+            set_html(self.charts, self._charts_html())
 
 
 def _html(css: str) -> Any:
@@ -88,6 +88,7 @@ def _html(css: str) -> Any:
     return widget
 
 
-def _set(widget: Any, value: str) -> None:
+def set_html(widget: Any, value: str) -> None:
+    """Write what differs; what is equal is not sent."""
     if widget.value != value:
         widget.value = value

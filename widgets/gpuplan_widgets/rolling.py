@@ -1,6 +1,5 @@
 """The rolling explorer: days as they unfold, one plan after the other, for policies beside each other."""
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -19,7 +18,7 @@ from gpuplan.allocation.rolling import roll
 from gpuplan.allocation.rolling_run import RollingRun
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.loading import load_allocation
-from gpuplan_widgets import answering, messages, rolling_hand_outs
+from gpuplan_widgets import messages, rolling_hand_outs
 from gpuplan_widgets import rolling_controls as c
 from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.live_chart import ROOM, LiveChart
@@ -224,19 +223,9 @@ class RollingExplorer(Answering, W.VBox):
         return asked
 
     def _find(self, question: dict[str, Any], ticket: int) -> tuple[tuple[Any, ...], float]:
-        busy = threading.Timer(answering.SLOW_S, self._say_busy, (ticket,))
-        busy.daemon = True
-        busy.start()
         began = time.perf_counter()
-        try:
+        with self._saying_busy(ticket):
             return (self._run_with(question), question), time.perf_counter() - began
-        finally:
-            busy.cancel()
-
-    def _say_busy(self, ticket: int) -> None:
-        with self._state:
-            if ticket > self._published:
-                self.chart.busy = True
 
     def _run_with(self, asked: Mapping[str, Any]) -> dict[str, RollingRun]:
         with PLANNING:
