@@ -360,7 +360,8 @@ def test_a_closed_fold_works_nothing_out(explorer, monkeypatch):
 def test_what_cannot_be_is_a_sentence_beside_the_control_and_the_last_picture_stays(explorer, monkeypatch):
     before = explorer.runs["right"].fingerprint
     explorer.controls.window.value = 3600
-    assert "contract.max_min_runtime: must not exceed window, 1h (got '2h')" in place(explorer, "window")
+    said = "Cap of protection (contract.max_min_runtime) must not exceed window, 1h (got '2h')"
+    assert said in place(explorer, "window")
     assert OLD in explorer.message
     explorer.controls.cap.value = 1800
     assert explorer.message == ""

@@ -237,7 +237,9 @@ class FairShareExplorer(Answering, W.VBox):
     def _hysteresis_html(self, problem: Problem) -> str:
         number = f"{problem.hysteresis:.3g} of a share"
         words = (
-            f"a claim must be better by {number}" if problem.hysteresis else "off: any better claim preempts"
+            f"a claim must be better by {number}"
+            if problem.hysteresis
+            else "off: any better claim preempts, over and over where the queue is long"
         )
         return f'<span class="gp-hint">{html.escape(words)}</span>'
 
@@ -260,6 +262,8 @@ class FairShareExplorer(Answering, W.VBox):
     def _fail(self, cause: str, error: Exception) -> None:
         """Say what is wrong beside the control, and mark the picture as old."""
         text = messages.sentence(error)
+        for name, path in c.PATHS.items():  # as people see it
+            text = text.replace(f"{path}: must", f"{getattr(self.controls, name).description} ({path}) must")
         for name, message in self.controls.messages.items():
             messages.say(message, text if name == cause else "")
         self.chart.old = True

@@ -21,7 +21,7 @@ NAMED = 3
 _POINTS, _PART, _WAIT_PART, _WAIT_S = 0.01, 0.02, 0.1, 60
 
 #: From so much of the assigned GPU-time on, lost work is a remark.
-_LOST = 0.1
+_LOST = 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +171,11 @@ def _told(start: str, entries: Sequence[tuple[float, str]]) -> str:
 
 
 def notes(runs: Mapping[str, Run], remarks: Sequence[str] = ()) -> list[str]:
-    """What a person may misread: losses behind full GPUs, open waits, jobs set aside, an invented workload."""
+    """What a person may misread: teams below what they are owed, open waits, jobs set aside, an invented workload."""
     sides = list({run.policy: run for run in runs.values()}.values())
     told = [*remarks]
     for run in sides:
-        told += [*_losses(run), *_unserved(run)]
+        told += _unserved(run)
     for run in sides:
         told += _open(run)
     for run in sides:
@@ -266,7 +266,7 @@ def summary_html(runs: Mapping[str, Run], given: Mapping[str, Run], remarks: Seq
         First among the notes.
     """
     left, right = runs["left"], runs["right"]
-    told = []
+    told = [*_losses(left), *(_losses(right) if right.policy != left.policy else ())]
     if left.policy != right.policy:
         told.append(differences(left, right))
     sides = [side for side in ("right", "left") if side in given and _first(runs, side)]
