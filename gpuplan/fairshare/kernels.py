@@ -53,13 +53,15 @@ WORD = (1 << 32) - 1
 GPUS, RUN, LIMIT, MINIMUM, RESUMABLE, MASK, GROUP, LINE, WHERE = range(9)
 DONE, OWES, ROW, UNTIL, ENDING, HOME, REST, OUT = range(9, 17)
 RANK, PRIORITY, OPTED, CHARGED, IS_PAST, PROTECTED_UNTIL, MARK, SEEN, AFTER, BEFORE, GAINED = range(17, 28)
-# ``m`` int64[N, 16], a row per node
+# ``m`` int64[N, 17], a row per node
 SIZE, POOL, FREE, OFFSET, COUNT, CHAIN, EXTRA, READY, REST_READY, CHOSEN, SCRATCH = range(11)
-LOOSE, PAST, COST, LOST, REACH = range(11, 16)
-# ``pools`` int64[P + 1, 14], a row per pool, and one behind the last
+LOOSE, PAST, COST, LOST, REACH, LINES = range(11, 17)
+# ``pools`` int64[P + 1, 15], a row per pool, and one behind the last
 FIRST, SPARE, BEST_CHEAP, FULL_CHEAP, BEST_ALL, FULL_ALL, BEST_OTHERS, FULL_OTHERS = range(8)
 # ... the same three pairs where nodes are reserved for another job
 GUARDED = 6
+# GPUs that are free or unallocated on open nodes
+CHEAP_SUM = 14
 # ``seats`` int64[G, 3], a row per GPU
 WHO, TAKE, ENDS = range(3)
 # ``q0`` int64[ceil(n / 32), 3] and ``q1``, a row per word and per 32 words of a set of positions
@@ -1037,6 +1039,7 @@ def sum_up(m: Ints, pools: Ints) -> None:
         best_all = i64(0)
         full_cheap = i64(0)
         full_all = i64(0)
+        cheap_sum = i64(0)
         best_guarded = i64(0)
         full_guarded = i64(0)
         for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
@@ -1045,6 +1048,7 @@ def sum_up(m: Ints, pools: Ints) -> None:
                 cheap = m[x, FREE] + m[x, LOOSE]
                 every = cheap + m[x, PAST]
                 m[x, REACH] = every
+                cheap_sum += cheap
                 best_cheap = max(best_cheap, cheap)
                 best_all = max(best_all, every)
                 full_cheap += cheap == m[x, SIZE]
@@ -1054,6 +1058,7 @@ def sum_up(m: Ints, pools: Ints) -> None:
         pools[p, BEST_CHEAP] = best_cheap
         pools[p, BEST_ALL] = best_all
         pools[p, FULL_CHEAP] = full_cheap
+        pools[p, CHEAP_SUM] = cheap_sum
         pools[p, BEST_CHEAP + GUARDED] = best_guarded
         pools[p, FULL_CHEAP + GUARDED] = full_guarded
         pools[p, FULL_ALL] = full_all
@@ -1073,12 +1078,36 @@ def hopeless(m: Ints, pools: Ints, g: int, mask: int, best: int, full: int) -> i
     return 1
 
 
+@njit_leaf
+def line_bit(line: int) -> int:
+    """The bit of a line in `LINES`; many lines share one."""
+    return i64(1) << (line % 62)
+
+
+@njit_step
+def mark_lines(m: Ints, w: Ints, j: int) -> None:
+    """Note the line of running job ``j``, now past its minimum, in `LINES` of its nodes.
+
+    A bit may stay longer than it is true, until nobody on the node is past a minimum.
+    """
+    bit = line_bit(w[j, LINE])
+    x = w[j, HOME]
+    gang = w[j, GPUS] > m[x, SIZE]
+    while x >= 0:
+        # all that is past is this job's: older bits are stale
+        m[x, LINES] = bit if m[x, PAST] <= w[j, GPUS] and m[x, COUNT] == 1 else m[x, LINES] | bit
+        x = m[x, CHAIN] if gang else -1
+    if w[j, REST] >= 0:
+        m[w[j, REST], LINES] |= bit
+
+
 @njit_step
 def grow_old(m: Ints, w: Ints, lines: Ints, j: int) -> None:
     """Running job ``j`` is past its minimum run time."""
     line = w[j, LINE]
     w[j, IS_PAST] = 1
     shift(m, w, j, PAST, i64(1))
+    mark_lines(m, w, j)
     lines[line, PAST_GPUS] += w[j, GPUS]
     head = lines[line, OLD]
     w[j, AFTER] = head
@@ -1101,13 +1130,13 @@ def may_take_own(w: Ints, lines: Ints, j: int) -> int:
 
 @njit_step
 def rights(lines: Ints, tree: Ints, weights: Floats, line: int) -> int:
-    """Note the lines on whose running work ``line`` has a claim (`RIGHT`); 1 where there is any."""
+    """Note the lines on whose running work ``line`` has a claim (`RIGHT`); their GPUs past a minimum."""
     found = i64(0)
     for b in range(len(lines)):
         lines[b, RIGHT] = 0
-        if b != line and lines[b, PAST_GPUS] > 0:
+        if b != line and lines[b, RATE] > 0:
             lines[b, RIGHT] = claims_on(tree, weights, lines[line, BUDGET], lines[b, BUDGET])
-            found |= lines[b, RIGHT]
+            found += lines[b, RIGHT] * lines[b, PAST_GPUS]
     return found
 
 
@@ -1118,16 +1147,21 @@ def reach(lines: Ints, w: Ints, m: Ints, pools: Ints, seats: Ints, line: int) ->
     ``OTHERS``: free, unallocated, or past its minimum run time in a line on which it has a claim; ``ALL`` and `REACH`:
     or past its minimum in the same line. `rights` of the line are known.
     """
+    mine = line_bit(line)
+    for b in range(len(lines)):
+        if lines[b, RIGHT]:
+            mine |= line_bit(b)
     for p in range(len(pools) - 1):
-        for column in range(BEST_ALL, FULL_OTHERS + GUARDED + 1):
+        for column in range(BEST_ALL, FULL_OTHERS + 1):
             pools[p, column] = 0
+            pools[p, column + GUARDED] = 0
         for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
             m[x, REACH] = -1
             if m[x, FREE] < 0:
                 continue
             others = m[x, FREE] + m[x, LOOSE]
             every = others
-            if m[x, PAST] > 0:
+            if m[x, PAST] > 0 and m[x, LINES] & mine:
                 for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
                     v = seats[k, WHO]
                     if w[v, IS_PAST]:
@@ -1176,8 +1210,11 @@ def any_past(lines: Ints) -> int:
 
 
 @njit_leaf
-def has_right(tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, j: int, v: int) -> int:
-    """1 where waiting job ``j`` has a claim on running job ``v``, its minimum run time aside."""
+def has_right(tiers: int, lines: Ints, w: Ints, j: int, v: int) -> int:
+    """1 where waiting job ``j`` has a claim on running job ``v``, its minimum run time aside.
+
+    The `rights` of its line are known.
+    """
     if tiers:
         return 1 if w[v, PRIORITY] < w[j, PRIORITY] and w[v, OPTED] == 0 else 0
     if w[v, CHARGED] == 0:
@@ -1186,17 +1223,15 @@ def has_right(tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, j: 
     b = w[v, LINE]
     if a == b:
         return 1 if w[v, RANK] > w[j, RANK] and w[v, MINIMUM] > w[j, MINIMUM] else 0
-    return claims_on(tree, weights, lines[a, BUDGET], lines[b, BUDGET])
+    return lines[b, RIGHT]
 
 
 @njit_leaf
-def may_take(
-    tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, log: Ints, j: int, v: int, t: int
-) -> int:
+def may_take(tiers: int, lines: Ints, w: Ints, log: Ints, j: int, v: int, t: int) -> int:
     """1 where waiting job ``j`` may take the GPUs of running job ``v`` at ``t``."""
     if w[v, CHARGED] == 1 and (w[v, IS_PAST] == 0 or log[w[v, ROW], START] == t):
         return 0
-    return has_right(tiers, lines, tree, weights, w, j, v)
+    return has_right(tiers, lines, w, j, v)
 
 
 @njit_leaf
@@ -1209,8 +1244,6 @@ def loss(w: Ints, log: Ints, v: int, t: int, checkpoint: int) -> int:
 def next_victim(
     tiers: int,
     lines: Ints,
-    tree: Ints,
-    weights: Floats,
     w: Ints,
     m: Ints,
     seats: Ints,
@@ -1235,7 +1268,7 @@ def next_victim(
         order = w[v, PRIORITY] if tiers else w[v, CHARGED]
         if best >= 0 and order > best_class:
             continue
-        if not may_take(tiers, lines, tree, weights, w, log, j, v, t):
+        if not may_take(tiers, lines, w, log, j, v, t):
             continue
         lost = loss(w, log, v, t, rules[CHECKPOINT])
         if best < 0 or order < best_class or lost < best_loss or (lost == best_loss and v < best):
@@ -1249,8 +1282,6 @@ def next_victim(
 def price(
     tiers: int,
     lines: Ints,
-    tree: Ints,
-    weights: Floats,
     w: Ints,
     m: Ints,
     seats: Ints,
@@ -1285,7 +1316,7 @@ def price(
             w[v, MARK] = mark
     possible = 1
     while f < need:
-        v = next_victim(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, t, mark)
+        v = next_victim(tiers, lines, w, m, seats, log, rules, j, x, t, mark)
         if v < 0:
             possible = 0
             break
@@ -1368,8 +1399,6 @@ def evict(
 def clear(
     tiers: int,
     lines: Ints,
-    tree: Ints,
-    weights: Floats,
     w: Ints,
     m: Ints,
     pools: Ints,
@@ -1385,7 +1414,7 @@ def clear(
 ) -> int:
     """Take from node ``x`` what job ``j`` may take, until ``need`` GPUs are free; the new number of deferred jobs."""
     while m[x, FREE] < need:
-        v = next_victim(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, t, i64(-1))
+        v = next_victim(tiers, lines, w, m, seats, log, rules, j, x, t, i64(-1))
         n_deferred = evict(m, pools, seats, w, lines, log, rules, deferred, n_deferred, v, t, PREEMPTED)
     return n_deferred
 
@@ -1394,8 +1423,6 @@ def clear(
 def take_node(
     tiers: int,
     lines: Ints,
-    tree: Ints,
-    weights: Floats,
     w: Ints,
     m: Ints,
     pools: Ints,
@@ -1422,15 +1449,13 @@ def take_node(
         if m[x, REACH] < g or (guarded and m[x, EXTRA] < g):
             continue
         marks += 1
-        possible = price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, g, t, i64(-2), marks)
+        possible = price(tiers, lines, w, m, seats, log, rules, j, x, g, t, i64(-2), marks)
         if possible and (best < 0 or cheaper(m, x, best, i64(0))):
             best = x
     if best >= 0:
         n_deferred = clear(
             tiers,
             lines,
-            tree,
-            weights,
             w,
             m,
             pools,
@@ -1458,8 +1483,6 @@ def take_node(
 def take_nodes(
     tiers: int,
     lines: Ints,
-    tree: Ints,
-    weights: Floats,
     w: Ints,
     m: Ints,
     pools: Ints,
@@ -1493,7 +1516,7 @@ def take_nodes(
         if m[x, REACH] < size or (guarded and m[x, EXTRA] < size):
             continue
         marks += 1
-        if price(tiers, lines, tree, weights, w, m, seats, log, rules, j, x, size, t, taken, marks):
+        if price(tiers, lines, w, m, seats, log, rules, j, x, size, t, taken, marks):
             m[x, CHOSEN] = 0
             possible += 1
     if possible < whole:
@@ -1515,8 +1538,6 @@ def take_nodes(
                         price(
                             tiers,
                             lines,
-                            tree,
-                            weights,
                             w,
                             m,
                             seats,
@@ -1533,7 +1554,7 @@ def take_nodes(
                 y = w[v, REST]
                 if y >= 0 and m[y, CHOSEN] == 0:
                     marks += 1
-                    price(tiers, lines, tree, weights, w, m, seats, log, rules, j, y, size, t, taken, marks)
+                    price(tiers, lines, w, m, seats, log, rules, j, y, size, t, taken, marks)
     rest = -1
     if remainder > 0:
         for x in range(a, b):
@@ -1547,9 +1568,7 @@ def take_nodes(
             if m[x, CHOSEN] > 0 or (guarded and m[x, EXTRA] < remainder):
                 continue
             marks += 1
-            possible = price(
-                tiers, lines, tree, weights, w, m, seats, log, rules, j, x, remainder, t, taken, marks
-            )
+            possible = price(tiers, lines, w, m, seats, log, rules, j, x, remainder, t, taken, marks)
             if possible and (rest < 0 or cheaper(m, x, rest, size)):
                 rest = x
         if rest < 0:
@@ -1559,8 +1578,6 @@ def take_nodes(
             n_deferred = clear(
                 tiers,
                 lines,
-                tree,
-                weights,
                 w,
                 m,
                 pools,
@@ -1578,8 +1595,6 @@ def take_nodes(
         n_deferred = clear(
             tiers,
             lines,
-            tree,
-            weights,
             w,
             m,
             pools,
@@ -1618,8 +1633,6 @@ def take_nodes(
 def contract_ready(
     tiers: int,
     lines: Ints,
-    tree: Ints,
-    weights: Floats,
     w: Ints,
     m: Ints,
     seats: Ints,
@@ -1636,9 +1649,14 @@ def contract_ready(
     f = m[x, FREE]
     if f < 0:
         return NEVER + 1
+    if need == m[x, SIZE]:  # everybody has to leave
+        last = t
+        for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
+            last = max(last, leaves_at(tiers, lines, w, j, seats[k, WHO], t))
+        return last
     n = i64(0)
     for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
-        n = push(scratch, n, leaves_at(tiers, lines, tree, weights, w, j, seats[k, WHO], t), seats[k, TAKE])
+        n = push(scratch, n, leaves_at(tiers, lines, w, j, seats[k, WHO], t), seats[k, TAKE])
     when = t
     while f < need:
         if n == 0:
@@ -1650,9 +1668,9 @@ def contract_ready(
 
 
 @njit_step
-def leaves_at(tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, j: int, v: int, t: int) -> int:
+def leaves_at(tiers: int, lines: Ints, w: Ints, j: int, v: int, t: int) -> int:
     """When running job ``v`` leaves or may be taken by waiting job ``j``."""
-    if has_right(tiers, lines, tree, weights, w, j, v):
+    if has_right(tiers, lines, w, j, v):
         if w[v, CHARGED] == 0 or w[v, IS_PAST]:
             return t
         return max(t, w[v, PROTECTED_UNTIL])
@@ -1663,8 +1681,6 @@ def leaves_at(tiers: int, lines: Ints, tree: Ints, weights: Floats, w: Ints, j: 
 def contract_reserve(
     tiers: int,
     lines: Ints,
-    tree: Ints,
-    weights: Floats,
     w: Ints,
     m: Ints,
     pools: Ints,
@@ -1687,13 +1703,9 @@ def contract_reserve(
                 continue
             size = m[pools[p, FIRST], SIZE]
             for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
-                m[x, READY] = contract_ready(
-                    tiers, lines, tree, weights, w, m, seats, scratch, j, x, min(g, size), t
-                )
+                m[x, READY] = contract_ready(tiers, lines, w, m, seats, scratch, j, x, min(g, size), t)
                 if g > size and g % size > 0:
-                    m[x, REST_READY] = contract_ready(
-                        tiers, lines, tree, weights, w, m, seats, scratch, j, x, g % size, t
-                    )
+                    m[x, REST_READY] = contract_ready(tiers, lines, w, m, seats, scratch, j, x, g % size, t)
             r = earliest_nodes(m, pools[p, FIRST], pools[p + 1, FIRST], g)
             if r < when:
                 when = r
@@ -1706,7 +1718,7 @@ def contract_reserve(
         if m[x, CHOSEN] > 0:
             f = m[x, FREE]
             for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
-                if leaves_at(tiers, lines, tree, weights, w, j, seats[k, WHO], t) <= when:
+                if leaves_at(tiers, lines, w, j, seats[k, WHO], t) <= when:
                     f += seats[k, TAKE]
             m[x, EXTRA] = f - m[x, CHOSEN]
     return when
@@ -2132,7 +2144,10 @@ def run_contract(
                         righted = line
                         any_right = rights(lines, tree, weights, line)
                     own = may_take_own(w, lines, j)
-                    if any_right or own:
+                    most = any_right + lines[line, PAST_GPUS] if own else any_right
+                    for p in range(len(pools) - 1):
+                        most += pools[p, CHEAP_SUM]
+                    if (any_right or own) and most >= g:
                         if reached != line:
                             reached = line
                             reach(lines, w, m, pools, seats, line)
@@ -2155,8 +2170,6 @@ def run_contract(
                                 n = take_node(
                                     tiers,
                                     lines,
-                                    tree,
-                                    weights,
                                     w,
                                     m,
                                     pools,
@@ -2175,8 +2188,6 @@ def run_contract(
                                 n = take_nodes(
                                     tiers,
                                     lines,
-                                    tree,
-                                    weights,
                                     w,
                                     m,
                                     pools,
@@ -2252,11 +2263,12 @@ def run_contract(
                         close_groups(lines, groups, line, g, c, stamp, 1 if guarded else 2)
                         if not promised and larger_than_a_node(m, pools, w[j, MASK], g, rules[LARGE]):
                             promised = 1
+                            if righted != line:
+                                righted = line
+                                any_right = rights(lines, tree, weights, line)
                             promise = contract_reserve(
                                 tiers,
                                 lines,
-                                tree,
-                                weights,
                                 w,
                                 m,
                                 pools,
