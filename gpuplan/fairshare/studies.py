@@ -39,8 +39,8 @@ class Size:
     seeds: tuple[int, ...] = (1, 2, 3)
 
 
-#: Seconds to minutes on two cores.
-SMALL = Size()
+#: Some seconds on a core each: a queue that is never far away, and one that never ends.
+SMALL, CONTENDED = Size(), Size(gpus=128, load=2.5)
 
 #: A job of at least this part of the cluster is one of the largest.
 LARGE = 1 / 8
@@ -56,7 +56,7 @@ SESSIONS_A_DAY, SESSION_HOURS, SESSION_STARTS = 3, (2.0, 6.0), (9.0, 16.0)
 
 def hysteresis_study(
     scenario: FairshareScenario,
-    size: Size = SMALL,
+    size: Size = CONTENDED,
     hystereses: Sequence[float] = HYSTERESES,
     policies: Sequence[str] = ("fair-share",),
 ) -> "pd.DataFrame":
@@ -125,8 +125,8 @@ def large_jobs_study(
 
 def squatting_study(
     scenario: FairshareScenario,
-    size: Size = SMALL,
-    team: str = "language/post-training",
+    size: Size = CONTENDED,
+    team: str = "vision/multimodal",
     rates: Sequence[float] = (0.0, 0.5, 1.0),
     policies: Sequence[str] = ("priority-tiers", "fair-share"),
 ) -> "pd.DataFrame":
