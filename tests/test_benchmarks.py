@@ -1,10 +1,11 @@
 """The bench frame: the ratio to the target, and a wrong answer that does not pass."""
 
+import hashlib
 import json
 
 import pytest
 
-from gpuplan.benchmarks import all_entries
+from gpuplan.benchmarks import all_entries, fairshare
 from gpuplan.benchmarks.allocation import made_up
 from gpuplan.benchmarks.frame import Finding, Measure, as_table, duration, fastest, measured
 from gpuplan.benchmarks.quality import published_table, yardstick
@@ -141,3 +142,26 @@ def test_kernel_and_plan_are_measured_compiled(monkeypatch: pytest.MonkeyPatch) 
     measured = allocation._of_kernel(lambda: allocation.made_up(8, 6, 3))
     assert measured == 1.0
     assert engine.compiled()
+
+
+def test_the_table_has_the_targets_of_fair_share() -> None:
+    targets = {entry.name.removeprefix("fair share: "): entry.target for entry in all_entries()}
+    assert targets["kernel of fifo, 100,000 jobs"] == 0.01
+    assert targets["kernel of easy, 100,000 jobs"] == 0.04
+    assert targets["kernel of fifo, 1,300,000 jobs"] == 0.3
+    assert targets["kernel of easy, 1,300,000 jobs"] == 2.0
+    assert targets["read SWF, 1,000,000 lines"] == 2.0
+    assert targets["budgets, 30 days, 15 teams, 512 GPUs, load 1.1"] == 0.1
+    assert targets["budgets, 30 days, 15 teams, 1,024 GPUs, load 2.5"] == 1.5
+
+
+def test_the_log_of_the_table_is_the_one_of_the_published_answers() -> None:
+    text = fairshare.log_text(10_000, fairshare.ANSWERS[10_000][0])
+    assert hashlib.md5(text.encode()).hexdigest() == "dd0a5d4471bc7f3a3b8eb890237cb1d2"
+
+
+def test_a_wrong_answer_of_a_log_does_not_pass() -> None:
+    right = {"jobs_finished": 10_000, "mean_wait_s": 13238.6563}
+    fairshare._assert_answer("fifo", 10_000, right)
+    with pytest.raises(AssertionError, match=r"not 4476\.05 s"):
+        fairshare._assert_answer("easy", 10_000, right)

@@ -8,6 +8,13 @@ from gpuplan.benchmarks.frame import Measure
 
 def all_entries() -> tuple[Measure, ...]:
     """All measures, in the order of the table."""
-    from gpuplan.benchmarks import allocation, exact, quality, rolling, startup
+    from gpuplan.benchmarks import allocation, exact, fairshare, quality, rolling, startup
 
-    return (*startup.ENTRIES, *allocation.entries(), *rolling.entries(), *quality.entries(), *exact.entries())
+    return (
+        *startup.ENTRIES,
+        *allocation.entries(),
+        *rolling.entries(),
+        *fairshare.entries(),
+        *quality.entries(),
+        *exact.entries(),
+    )
