@@ -30,6 +30,15 @@ _copying = threading.local()
 
 def njit(function: Kernel) -> Kernel:
     """Compile a function with numba's ``njit``, cached on disk where numba finds a place for it."""
+    return _kept(function)
+
+
+def njit_kernel(function: Kernel) -> Kernel:
+    """The same for a kernel that allocates nothing (see `njit_step`)."""
+    return _kept(function, _nrt=False)
+
+
+def _kept(function: Kernel, **options: Any) -> Kernel:
     global cached
     if _njit is None or getattr(_copying, "plain", False):
         return function
@@ -37,9 +46,9 @@ def njit(function: Kernel) -> Kernel:
     # Inside a zip numba takes any home for a place and fails when it writes there: no cache then.
     cached = Path(function.__code__.co_filename).is_file()
     try:
-        compiled = _njit(function, cache=cached)
+        compiled = _njit(function, cache=cached, **options)
     except RuntimeError:  # numba's "no locator available": read-only package and no home
-        compiled = _njit(function)
+        compiled = _njit(function, **options)
         cached = False
     return compiled
 

@@ -15,7 +15,7 @@ them), `Work` (columns of the jobs that running changes) and `Waiting` (an order
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.jit import njit_leaf, njit_step
+from gpuplan.jit import njit_kernel, njit_leaf, njit_step
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -777,7 +777,7 @@ def enter(w: Ints, lines: Ints, q0: Ints, q1: Ints, keys: Ints, j: int) -> None:
     lines[line, HIGH] = max(lines[line, HIGH], p + 1)
 
 
-@njit_step
+@njit_kernel
 def run_queue(
     kind: int,
     rules: Ints,
@@ -1891,7 +1891,7 @@ def note_rates(lines: Ints, points: Ints, n_points: int, t: int) -> int:
     return n_points
 
 
-@njit_step
+@njit_kernel
 def run_contract(
     tiers: int,
     rules: Ints,
@@ -2261,27 +2261,34 @@ def run_contract(
                             close_groups(lines, groups, k, g, c, stamp, 2)
                     else:
                         close_groups(lines, groups, line, g, c, stamp, 1 if guarded else 2)
-                        if not promised and larger_than_a_node(m, pools, w[j, MASK], g, rules[LARGE]):
-                            promised = 1
-                            if righted != line:
-                                righted = line
-                                any_right = rights(lines, tree, weights, line)
-                            promise = contract_reserve(
-                                tiers,
-                                lines,
+                        if not promised:
+                            # the first that is blocked, tried or passed over, gets the reservation
+                            large = first_large(w, order, lines, groups, m, pools, line, rules[LARGE])
+                            after = first_of(
                                 w,
-                                m,
-                                pools,
-                                seats,
-                                scratch,
-                                j,
-                                t,
-                                t + rules[PATIENCE],
+                                order,
+                                groups,
+                                q0,
+                                q1,
+                                keys,
+                                lines[line, FROM],
+                                lines[line, MIDDLE],
+                                stamp,
+                                promise - t,
+                                NEVER,
                             )
-                            if promise <= NEVER:
-                                holder = j
-                                reached = -1
-                                sum_up(m, pools)
+                            if large >= 0 and (after < 0 or w[large, RANK] < w[after, RANK]):
+                                promised = 1
+                                if righted != line:
+                                    righted = line
+                                    any_right = rights(lines, tree, weights, line)
+                                promise = contract_reserve(
+                                    tiers, lines, w, m, pools, seats, scratch, large, t, t + rules[PATIENCE]
+                                )
+                                if promise <= NEVER:
+                                    holder = large
+                                    reached = -1
+                                    sum_up(m, pools)
 
         if not tiers and n_waiting > n_asking:
             spare = most_spare(pools)
@@ -2341,6 +2348,22 @@ def run_contract(
     if status != 1:
         cut_off(w, log, n_log, t)
     return status
+
+
+@njit_step
+def first_large(
+    w: Ints, order: Ints, lines: Ints, groups: Ints, m: Ints, pools: Ints, line: int, large: int
+) -> int:
+    """The first allocated job in line that is larger than a node; -1: none."""
+    best = -1
+    for k in range(lines[line, FROM], lines[line, MIDDLE]):
+        if groups[k, G_HEAD] >= 0:
+            j = order[groups[k, G_HEAD]]
+            if (best < 0 or w[j, RANK] < w[best, RANK]) and larger_than_a_node(
+                m, pools, w[j, MASK], w[j, GPUS], large
+            ):
+                best = j
+    return best
 
 
 @njit_step
@@ -2426,7 +2449,7 @@ def earliest(profile: Ints, base: int, n: int, g: int, length: int) -> int:
     return NEVER + 1
 
 
-@njit_step
+@njit_kernel
 def run_conservative(
     rules: Ints,
     state: Ints,
