@@ -1,5 +1,5 @@
 # make lab         opens JupyterLab on the notebooks (the first call builds .venv)
-# make test        every test: Python, a real browser, the notebooks
+# make test        every test: Python, a real browser, the notebooks (or test-python, test-notebooks)
 # make lint        format, lint, types, import contract
 # make bench       the benchmark table, answers asserted
 # make notebooks   runs the notebooks and writes their outputs, the way they are committed
@@ -14,25 +14,35 @@ NOTEBOOKS := $(sort $(filter-out notebooks/real-%,$(wildcard notebooks/*.ipynb))
 REAL_NOTEBOOKS := $(sort $(wildcard notebooks/real-*.ipynb))
 SHARED := $(wildcard ../shared/traces)
 
-.PHONY: lab test test-python test-notebooks notebooks bench lint clean
+# One process for each core; every file in one of them (see tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+# nbval runs every notebook and compares every output with the committed one.
+NBVAL := --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg \
+	$(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
+
+.PHONY: lab test test-python test-notebooks warm notebooks bench lint clean
 .DELETE_ON_ERROR:
 
 lab: $(READY)
 	$(BIN)/gpuplan lab
 
-test: test-python test-notebooks
-
-test-python: $(READY)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
-
-# nbval runs every notebook and compares every output with the committed one.
-test-notebooks: $(READY)
+test: warm
 	$(if $(NOTEBOOKS),,$(error there is no notebook to test))
 ifeq ($(SHARED),)
 	@echo "Notebooks on real data are left out: ../shared/traces is not there."
 endif
-	$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg \
-		$(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
+	$(PYTEST) $(PYTEST_ARGS) tests $(NBVAL)
+
+test-python: warm
+	$(PYTEST) $(PYTEST_ARGS)
+
+test-notebooks: warm
+	$(PYTEST) $(PYTEST_ARGS) $(NBVAL)
+
+# Kernels, compiled once for all processes of the tests (numba keeps them beside their source).
+warm: $(READY)
+	$(BIN)/python -c 'from gpuplan.allocation.plan import warm_up; warm_up()'
 
 notebooks: $(READY)
 	$(BIN)/python tests/notebooks/execute.py $(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
