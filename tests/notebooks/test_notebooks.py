@@ -58,6 +58,7 @@ def test_the_notebooks_of_the_issue_are_there() -> None:
         LESSON,
         "02-how-good-is-good.ipynb",
         "03-when-forecasts-are-wrong.ipynb",
+        "04-budgets-not-priorities.ipynb",
         "real-philly-day.ipynb",
         "real-days-as-they-unfold.ipynb",
     } <= set(NAMES)
@@ -105,15 +106,15 @@ def test_every_picture_has_a_second_form_with_its_numbers(name: str) -> None:
             if "image/png" in data:
                 drawn += 1
                 # the waterfall states changes with their sign, the curves where each begins and ends, charts of
-                # rolling runs and of forecasts shares and hours
+                # rolling runs and of forecasts shares and hours, studies means with their intervals
                 said = (
                     r"utilization \d+\.\d %|: \w[\w ]* [+−±][\d,]+\.\d|objective -?[\d,]+\.\d to -?[\d,]+\.\d"
-                    r"|\d+\.\d ?%|in \d+ hours|loss \d+\.\d+ h"
+                    r"|\d+\.\d ?%|in \d+ hours|loss \d+\.\d+ h|: [\d.]+ \(-?[\d.]+ to [\d.]+\)"
                 )
                 assert re.search(said, data["text/plain"])
             if "Explorer" in data.get("text/plain", ""):
                 drawn += 1
-                assert re.search(r"(utilization|objective).*\d+\.\d", data["text/html"], re.DOTALL)
+                assert re.search(r"(utilization|objective|goodput).*\d+\.\d", data["text/html"], re.DOTALL)
     assert drawn >= 3
 
 
