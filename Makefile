@@ -42,7 +42,7 @@ test-notebooks: warm
 
 # Kernels, compiled once for all processes of the tests (numba keeps them beside their source).
 warm: $(READY)
-	$(BIN)/python -c 'from gpuplan.allocation.plan import warm_up; warm_up()'
+	$(BIN)/python -c 'from gpuplan.lab import compile_kernels; compile_kernels()'
 
 notebooks: $(READY)
 	$(BIN)/python tests/notebooks/execute.py $(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))

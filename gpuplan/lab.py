@@ -86,10 +86,12 @@ def compile_kernels() -> None:
     """Compile all kernels into numba's cache, so that no slider waits for the compiler."""
     from gpuplan.allocation import engine
     from gpuplan.allocation.plan import warm_up
+    from gpuplan.fairshare import run as fairshare
 
     if not engine.on_disk():
         print("Compiling (a minute or two, the first time only) ...", flush=True)
     warm_up()
+    fairshare.warm_up()
 
 
 def open_lab(folder: Path, *, browser: bool = True, port: int | None = None) -> int:

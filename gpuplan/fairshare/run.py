@@ -386,3 +386,15 @@ def _read_only(raw: RawRun) -> RawRun:
 def _frozen(array: Array) -> Array:
     array.setflags(write=False)
     return array
+
+
+def warm_up() -> None:
+    """Compile every kernel (or read it from the cache), so that no later run waits for it."""
+    from gpuplan.fairshare.jobs import jobs
+    from gpuplan.fairshare.model import BudgetNode, Pool
+
+    tiny = FairshareScenario(
+        "warm-up", (Pool(1, 1),), (BudgetNode("team"),), jobs=jobs(["job"], [0], [1], [1], team="team")
+    )
+    for policy in ("fifo", "conservative", "fair-share"):
+        simulate(tiny, policy)

@@ -16,6 +16,9 @@ from gpuplan.fairshare.policies import POLICIES
 #: GPUPLAN_EXAMPLES=20 tries twenty times as many scenarios.
 MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
 
+#: Many more than any of these scenarios has, if it ends.
+MOST_STRETCHES = 1000
+
 ON_NODES = (
     "fifo",
     "fifo-skip",
@@ -37,8 +40,8 @@ def tidy(outcome: Outcome) -> tuple[list[tuple[object, ...]], int, list[tuple[in
 
 def agree(scenario: FairshareScenario, policy: str) -> None:
     run = engine(scenario, policy)
-    # work that is preempted without end stops the engine; the slow simulator would need minutes to give up
-    assume(len(run.stretches) < 600)
+    if len(run.stretches) > MOST_STRETCHES:
+        return  # work that is preempted without end stops the engine; the slow simulator would need minutes to give up
     assert tidy(run) == tidy(reference(scenario, policy))
 
 
