@@ -61,6 +61,7 @@ def test_the_notebooks_of_the_issue_are_there() -> None:
         "04-budgets-not-priorities.ipynb",
         "real-philly-day.ipynb",
         "real-days-as-they-unfold.ipynb",
+        "real-weeks-of-virtual-clusters.ipynb",
     } <= set(NAMES)
 
 
@@ -110,6 +111,7 @@ def test_every_picture_has_a_second_form_with_its_numbers(name: str) -> None:
                 said = (
                     r"utilization \d+\.\d %|: \w[\w ]* [+−±][\d,]+\.\d|objective -?[\d,]+\.\d to -?[\d,]+\.\d"
                     r"|\d+\.\d ?%|in \d+ hours|loss \d+\.\d+ h|: [\d.]+ \(-?[\d.]+ to [\d.]+\)"
+                    r"|p50 / p90 / p99 \d"
                 )
                 assert re.search(said, data["text/plain"])
             if "Explorer" in data.get("text/plain", ""):
@@ -173,6 +175,31 @@ def test_real_days_say_what_they_do_not_show_and_where_the_gain_turns() -> None:
         assert words in prose
     said = "\n".join(text for _, text in texts(notebook))
     assert "It turns negative" in said
+
+
+def test_budgets_are_predicted_explained_and_limited() -> None:
+    notebook = read("04-budgets-not-priorities.ipynb")
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert len(re.findall(r"\*\*?Predict\*", prose)) >= 5
+    for words in ("An invented workload", "Open loop", "Hosts do not fail", "Ai2"):
+        assert words in prose
+    said = "\n".join(text for _, text in texts(notebook))
+    assert said.count("**Explain.**") >= 4
+    for words in ("of the GPU-time is lost", "aim at least", "missed by", "in 3 of 3 seeds"):
+        assert words in said
+
+
+def test_real_weeks_say_that_earth_is_generated_and_whose_the_data_are() -> None:
+    notebook = read("real-weeks-of-virtual-clusters.ipynb")
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    for words in (
+        "The jobs below are generated",
+        "Open loop",
+        "Weights of Philly are invented",
+        "CC BY 4.0",
+        "MIT",
+    ):
+        assert words in prose
 
 
 def test_the_real_day_says_what_it_does_not_show() -> None:
