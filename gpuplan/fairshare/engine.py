@@ -127,13 +127,12 @@ def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
     keys[:, kernels.KEY_A] = problem.minimum_s[order]
     drains = drain_table(problem)
     tables = Tables(problem, n_lines)
-    still = (table, *nodes(problem), order, rows, groups, *empty_set(n), keys, links, weights, shares, drains)
-    still = (
-        *still,
+    scratch = (
         np.zeros((2, 1 + masks.max(initial=0)), np.int64),
-        np.zeros(2 * problem.gpus + 1, np.int64),
+        np.zeros(n + 1, np.int64),
+        np.zeros((problem.gpus + 1, 2), np.int64),
     )
-    still = (*still, np.zeros((problem.gpus + 1, 2), np.int64))
+    still = (table, *nodes(problem), order, rows, groups, *empty_set(n), keys, links, weights, shares, drains)
     status = PAUSED
     while status == PAUSED:
         status = kernels.run_contract(
@@ -142,6 +141,7 @@ def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
             tables.state,
             jobs.submit_s,
             *still,
+            *scratch,
             *tables.growing,
             tables.shields,
             tables.points,
@@ -299,13 +299,13 @@ def work(problem: Problem, set_aside: dict[int, str], order: Int64, line: Int64)
 def nodes(problem: Problem) -> tuple[Int64, Int64, Int64]:
     """The kernels' tables of nodes, pools and seats, all empty."""
     size = problem.node_gpus
-    table = np.zeros((len(size), 16), np.int64)
+    table = np.zeros((len(size), 17), np.int64)
     table[:, kernels.SIZE] = table[:, kernels.FREE] = size
     table[:, kernels.POOL] = problem.node_pool
     table[1:, kernels.OFFSET] = np.cumsum(size)[:-1]
     table[:, kernels.CHAIN] = -1
     table[:, kernels.EXTRA] = NEVER
-    pools = np.zeros((len(problem.pool_first), 14), np.int64)
+    pools = np.zeros((len(problem.pool_first), 15), np.int64)
     pools[:, kernels.FIRST] = problem.pool_first
     np.add.at(pools[:, kernels.SPARE], problem.node_pool, size)
     return table, pools, np.zeros((problem.gpus, 3), np.int64)

@@ -12,6 +12,8 @@ State that goes through most functions travels in named tuples of arrays: `Machi
 them), `Work` (columns of the jobs that running changes) and `Waiting` (an ordered set of jobs).
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +21,9 @@ from gpuplan.jit import njit_kernel, njit_leaf, njit_step
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+#: A 64-bit whole number: numpy's, or Python's where nothing is compiled.
+Number = Any
 
 i64 = np.int64
 
@@ -101,7 +106,7 @@ HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
 
 
 @njit_leaf
-def bit_length(number: int) -> int:
+def bit_length(number: int) -> Number:
     """Binary digits of a number from 0 on: a coarse key that many share, never above that of a larger number."""
     n = 0
     while number > 0:
@@ -124,7 +129,7 @@ def join(q0: Ints, q1: Ints, keys: Ints, p: int) -> None:
 
 
 @njit_leaf
-def least(bits: int, first: int, keys: Ints, column: int, floor: int) -> int:
+def least(bits: int, first: int, keys: Ints, column: int, floor: int) -> Number:
     """The least key among the members of a word of bits; stops at ``floor``, the least that it can be."""
     best = 1 << 62
     while bits != 0:
@@ -161,7 +166,7 @@ def leave_line(q0: Ints, q1: Ints, keys: Ints, p: int) -> None:
 @njit_step
 def following(
     q0: Ints, q1: Ints, keys: Ints, p: int, end: int, most_a: int, other_a: int, most_b: int
-) -> int:
+) -> Number:
     """First member in ``p .. end - 1`` with ``a <= most_a`` and (``a <= other_a`` or ``b <= most_b``); -1: none."""
     if p >= end:
         return -1
@@ -195,7 +200,7 @@ def following(
 
 
 @njit_leaf
-def push(heap: Ints, n: int, t: int, j: int) -> int:
+def push(heap: Ints, n: int, t: int, j: int) -> Number:
     """Add ``(t, j)`` to the heap of ``n`` rows, earliest first (then lowest ``j``); the new length."""
     k = n
     while k > 0:
@@ -211,7 +216,7 @@ def push(heap: Ints, n: int, t: int, j: int) -> int:
 
 
 @njit_leaf
-def pop(heap: Ints, n: int) -> int:
+def pop(heap: Ints, n: int) -> Number:
     """Take the first row off the heap of ``n`` rows; the new length."""
     n -= 1
     t = heap[n, 0]
@@ -280,7 +285,7 @@ def unseat(m: Ints, seats: Ints, x: int, j: int, until: int) -> None:
 
 
 @njit_leaf
-def snuggest(m: Ints, pools: Ints, p: int, amount: int, guarded: int) -> int:
+def snuggest(m: Ints, pools: Ints, p: int, amount: int, guarded: int) -> Number:
     """The open node of pool ``p`` with the fewest GPUs that suffice; -1: none.
 
     Where ``guarded``, at most ``extra`` GPUs of a node count as free.
@@ -300,7 +305,7 @@ def snuggest(m: Ints, pools: Ints, p: int, amount: int, guarded: int) -> int:
 
 
 @njit_step
-def place(m: Ints, pools: Ints, seats: Ints, w: Ints, j: int, mask: int, guarded: int, lists: int) -> int:
+def place(m: Ints, pools: Ints, seats: Ints, w: Ints, j: int, mask: int, guarded: int, lists: int) -> Number:
     """Give job ``j`` free GPUs in the first pool of ``mask`` in which it fits; 1 where it found a place.
 
     At most a node's GPUs: the snuggest node. More: whole nodes, lowest first, the remainder on the snuggest
@@ -340,7 +345,7 @@ def occupy(m: Ints, pools: Ints, seats: Ints, j: int, x: int, amount: int, until
 @njit_step
 def place_gang(
     m: Ints, pools: Ints, seats: Ints, w: Ints, j: int, p: int, size: int, guarded: int, lists: int
-) -> int:
+) -> Number:
     """The part of `place` for jobs larger than a node; 1 where it found a place in pool ``p``."""
     whole = w[j, GPUS] // size
     remainder = w[j, GPUS] - whole * size
@@ -412,7 +417,7 @@ def free_places(m: Ints, pools: Ints, seats: Ints, w: Ints, j: int, lists: int) 
 
 
 @njit_step
-def log_gang(m: Ints, w: Ints, j: int, row: int, places: Ints, n: int) -> int:
+def log_gang(m: Ints, w: Ints, j: int, row: int, places: Ints, n: int) -> Number:
     """Note where a gang runs: rows (stretch, node, GPUs) of ``places``, which has room; the new length."""
     x = w[j, HOME]
     size = m[x, SIZE]
@@ -431,7 +436,7 @@ def log_gang(m: Ints, w: Ints, j: int, row: int, places: Ints, n: int) -> int:
 
 
 @njit_step
-def open_stretch(w: Ints, j: int, t: int, row: int, log: Ints, allocated: int) -> int:
+def open_stretch(w: Ints, j: int, t: int, row: int, log: Ints, allocated: int) -> Number:
     """Row ``row`` of the log begins: job ``j`` starts; its true end."""
     w[j, ROW] = row
     log[row, JOB] = j
@@ -445,7 +450,7 @@ def open_stretch(w: Ints, j: int, t: int, row: int, log: Ints, allocated: int) -
 
 
 @njit_leaf
-def time_left(w: Ints, j: int) -> int:
+def time_left(w: Ints, j: int) -> Number:
     """Seconds that waiting job ``j`` takes at most, its restart included; `NEVER` without a limit."""
     if w[j, LIMIT] >= NEVER:
         return NEVER
@@ -453,14 +458,14 @@ def time_left(w: Ints, j: int) -> int:
 
 
 @njit_leaf
-def declared_end(w: Ints, j: int, t: int) -> int:
+def declared_end(w: Ints, j: int, t: int) -> Number:
     """When job ``j``, started at ``t``, ends at the latest."""
     left = time_left(w, j)
     return NEVER if left >= NEVER else t + left
 
 
 @njit_leaf
-def kept_at(w: Ints, log: Ints, j: int, t: int, checkpoint: int) -> int:
+def kept_at(w: Ints, log: Ints, j: int, t: int, checkpoint: int) -> Number:
     """Seconds of the running stretch that outlive an interruption at ``t``."""
     if not w[j, RESUMABLE]:
         return 0
@@ -523,7 +528,7 @@ def open_node(m: Ints, pools: Ints, x: int) -> None:
 
 
 @njit_step
-def next_of_drains(drains: Ints) -> int:
+def next_of_drains(drains: Ints) -> Number:
     """The next instant of a drain: its begin, the end of its patience, the end of a repair."""
     t = NEVER
     for d in range(len(drains)):
@@ -566,7 +571,7 @@ def begin_repairs(m: Ints, drains: Ints, t: int) -> None:
 
 
 @njit_leaf
-def ready_at(m: Ints, seats: Ints, x: int, need: int, t: int) -> int:
+def ready_at(m: Ints, seats: Ints, x: int, need: int, t: int) -> Number:
     """When node ``x`` has ``need`` free GPUs, by declared ends."""
     f = m[x, FREE]
     k = m[x, OFFSET]
@@ -582,7 +587,7 @@ def ready_at(m: Ints, seats: Ints, x: int, need: int, t: int) -> int:
 
 
 @njit_step
-def kth_ready(m: Ints, a: int, b: int, k: int) -> int:
+def kth_ready(m: Ints, a: int, b: int, k: int) -> Number:
     """The ``k``-th smallest `READY` (from 1) of nodes ``a .. b - 1``; `SCRATCH` is overwritten."""
     for x in range(a, b):
         m[x, SCRATCH] = m[x, READY]
@@ -614,7 +619,7 @@ def kth_ready(m: Ints, a: int, b: int, k: int) -> int:
 
 
 @njit_step
-def earliest_nodes(m: Ints, a: int, b: int, g: int) -> int:
+def earliest_nodes(m: Ints, a: int, b: int, g: int) -> Number:
     """Choose the nodes of ``a .. b - 1`` that have ``g`` GPUs earliest; the instant at which the last has them.
 
     `READY`: when a node has the GPUs of one node (of ``g``, if that is less); `REST_READY`: when it has the
@@ -653,7 +658,7 @@ def earliest_nodes(m: Ints, a: int, b: int, g: int) -> int:
 
 
 @njit_step
-def promise_in(m: Ints, pools: Ints, seats: Ints, g: int, p: int, t: int) -> int:
+def promise_in(m: Ints, pools: Ints, seats: Ints, g: int, p: int, t: int) -> Number:
     """When ``g`` GPUs of pool ``p`` are free by declared ends; `CHOSEN`: GPUs then needed of each of its nodes.
 
     ``NEVER + 1``: not at all, with the nodes that are open now.
@@ -670,7 +675,7 @@ def promise_in(m: Ints, pools: Ints, seats: Ints, g: int, p: int, t: int) -> int
 
 
 @njit_step
-def reserve(m: Ints, pools: Ints, seats: Ints, g: int, mask: int, t: int) -> int:
+def reserve(m: Ints, pools: Ints, seats: Ints, g: int, mask: int, t: int) -> Number:
     """Reserve nodes for ``g`` GPUs in the pool of ``mask`` that has them earliest; the promised instant.
 
     `EXTRA` is overwritten: `NEVER` on nodes that are not reserved, else the GPUs that will be free at the
@@ -759,7 +764,7 @@ def accrue(lines: Ints, usage: Floats, t: int, until: int, decay: float) -> None
 
 
 @njit_step
-def most_spare(pools: Ints) -> int:
+def most_spare(pools: Ints) -> Number:
     """The most GPUs that are free in one pool."""
     most = i64(0)
     for p in range(len(pools) - 1):
@@ -800,7 +805,7 @@ def run_queue(
     heap: Ints,
     log: Ints,
     places: Ints,
-) -> int:
+) -> Number:
     """Simulate a policy without preemption: who is first in line starts, and what happens to those behind.
 
     Everything but ``kind``, ``rules``, ``decay``, ``submit`` and ``order`` is overwritten.
@@ -1065,7 +1070,7 @@ def sum_up(m: Ints, pools: Ints) -> None:
 
 
 @njit_leaf
-def hopeless(m: Ints, pools: Ints, g: int, mask: int, best: int, full: int) -> int:
+def hopeless(m: Ints, pools: Ints, g: int, mask: int, best: int, full: int) -> Number:
     """1 where a job of ``g`` GPUs can start in no pool of ``mask``, by these two columns of ``pools``."""
     for p in range(len(pools) - 1):
         if (mask >> p) & 1:
@@ -1079,7 +1084,7 @@ def hopeless(m: Ints, pools: Ints, g: int, mask: int, best: int, full: int) -> i
 
 
 @njit_leaf
-def line_bit(line: int) -> int:
+def line_bit(line: int) -> Number:
     """The bit of a line in `LINES`; many lines share one."""
     return i64(1) << (line % 62)
 
@@ -1118,7 +1123,7 @@ def grow_old(m: Ints, w: Ints, lines: Ints, j: int) -> None:
 
 
 @njit_step
-def may_take_own(w: Ints, lines: Ints, j: int) -> int:
+def may_take_own(w: Ints, lines: Ints, j: int) -> Number:
     """1 where waiting job ``j`` has a claim on running work of its own line."""
     v = lines[w[j, LINE], OLD]
     while v >= 0:
@@ -1129,7 +1134,7 @@ def may_take_own(w: Ints, lines: Ints, j: int) -> int:
 
 
 @njit_step
-def rights(lines: Ints, tree: Ints, weights: Floats, line: int) -> int:
+def rights(lines: Ints, tree: Ints, weights: Floats, line: int) -> Number:
     """Note the lines on whose running work ``line`` has a claim (`RIGHT`); their GPUs past a minimum."""
     found = i64(0)
     for b in range(len(lines)):
@@ -1188,7 +1193,7 @@ def weigh(tree: Ints, weights: Floats, b: int) -> None:
 
 
 @njit_leaf
-def claims_on(tree: Ints, weights: Floats, a: int, b: int) -> int:
+def claims_on(tree: Ints, weights: Floats, a: int, b: int) -> Number:
     """1 where leaf ``a`` may take from leaf ``b``: compared at the children of their lowest common ancestor."""
     while tree[a, DEPTH] > tree[b, DEPTH]:
         a = tree[a, PARENT]
@@ -1201,7 +1206,7 @@ def claims_on(tree: Ints, weights: Floats, a: int, b: int) -> int:
 
 
 @njit_step
-def any_past(lines: Ints) -> int:
+def any_past(lines: Ints) -> Number:
     """1 where any running allocated work is past its minimum run time."""
     for line in range(len(lines)):
         if lines[line, PAST_GPUS] > 0:
@@ -1210,7 +1215,7 @@ def any_past(lines: Ints) -> int:
 
 
 @njit_leaf
-def has_right(tiers: int, lines: Ints, w: Ints, j: int, v: int) -> int:
+def has_right(tiers: int, lines: Ints, w: Ints, j: int, v: int) -> Number:
     """1 where waiting job ``j`` has a claim on running job ``v``, its minimum run time aside.
 
     The `rights` of its line are known.
@@ -1227,7 +1232,7 @@ def has_right(tiers: int, lines: Ints, w: Ints, j: int, v: int) -> int:
 
 
 @njit_leaf
-def may_take(tiers: int, lines: Ints, w: Ints, log: Ints, j: int, v: int, t: int) -> int:
+def may_take(tiers: int, lines: Ints, w: Ints, log: Ints, j: int, v: int, t: int) -> Number:
     """1 where waiting job ``j`` may take the GPUs of running job ``v`` at ``t``."""
     if w[v, CHARGED] == 1 and (w[v, IS_PAST] == 0 or log[w[v, ROW], START] == t):
         return 0
@@ -1235,7 +1240,7 @@ def may_take(tiers: int, lines: Ints, w: Ints, log: Ints, j: int, v: int, t: int
 
 
 @njit_leaf
-def loss(w: Ints, log: Ints, v: int, t: int, checkpoint: int) -> int:
+def loss(w: Ints, log: Ints, v: int, t: int, checkpoint: int) -> Number:
     """GPU-seconds that interrupting ``v`` at ``t`` loses."""
     return w[v, GPUS] * (t - log[w[v, ROW], START] - kept_at(w, log, v, t, checkpoint))
 
@@ -1253,7 +1258,7 @@ def next_victim(
     x: int,
     t: int,
     mark: int,
-) -> int:
+) -> Number:
     """Whose GPUs on node ``x`` job ``j`` takes next; -1: nobody's. Jobs with `MARK` ``mark`` are taken already.
 
     Unallocated first (under tiers: the lowest priority), then the least lost, then by arrival.
@@ -1293,7 +1298,7 @@ def price(
     t: int,
     taken: int,
     mark: int,
-) -> int:
+) -> Number:
     """What taking ``need`` GPUs of node ``x`` costs, into `COST` (allocated GPUs evicted) and `LOST`; 0: it cannot be.
 
     Jobs with `MARK` ``taken`` are taken already and cost nothing; ``mark`` is a fresh number.
@@ -1331,7 +1336,7 @@ def price(
 
 
 @njit_step
-def cheaper(m: Ints, x: int, y: int, size: int) -> int:
+def cheaper(m: Ints, x: int, y: int, size: int) -> Number:
     """1 where taking node ``x`` is better than ``y``: allocated GPUs evicted, lost, free GPUs, index.
 
     For a gang (``size``: of its nodes) empty nodes come first, and free GPUs do not count.
@@ -1387,7 +1392,7 @@ def evict(
     v: int,
     t: int,
     outcome: int,
-) -> int:
+) -> Number:
     """Running job ``v`` is interrupted; it joins its line after this instant. The new number of such jobs."""
     release(m, pools, seats, w, lines, v)
     interrupt(w, log, v, t, outcome, rules[CHECKPOINT], rules[RESTART])
@@ -1411,7 +1416,7 @@ def clear(
     x: int,
     need: int,
     t: int,
-) -> int:
+) -> Number:
     """Take from node ``x`` what job ``j`` may take, until ``need`` GPUs are free; the new number of deferred jobs."""
     while m[x, FREE] < need:
         v = next_victim(tiers, lines, w, m, seats, log, rules, j, x, t, i64(-1))
@@ -1436,7 +1441,7 @@ def take_node(
     guarded: int,
     t: int,
     marks: int,
-) -> int:
+) -> Number:
     """Give job ``j``, at most a node's GPUs, the cheapest node of pool ``p`` by evicting.
 
     The new number of deferred jobs, or -1.
@@ -1496,7 +1501,7 @@ def take_nodes(
     guarded: int,
     t: int,
     marks: int,
-) -> int:
+) -> Number:
     """Give gang ``j`` the cheapest nodes of pool ``p`` by evicting; the new number of deferred jobs, or -1.
 
     Nodes are chosen one by one: a node that shares a gang which is evicted already costs that much less.
@@ -1626,7 +1631,6 @@ def take_nodes(
         if guarded:
             m[rest, EXTRA] -= remainder
     return n_deferred
-    return -1
 
 
 @njit_step
@@ -1641,7 +1645,7 @@ def contract_ready(
     x: int,
     need: int,
     t: int,
-) -> int:
+) -> Number:
     """When node ``x`` has ``need`` GPUs that are free or that waiting job ``j`` may take by then.
 
     An occupant on which ``j`` has a claim counts from the end of its minimum run time, another from its declared end.
@@ -1668,7 +1672,7 @@ def contract_ready(
 
 
 @njit_step
-def leaves_at(tiers: int, lines: Ints, w: Ints, j: int, v: int, t: int) -> int:
+def leaves_at(tiers: int, lines: Ints, w: Ints, j: int, v: int, t: int) -> Number:
     """When running job ``v`` leaves or may be taken by waiting job ``j``."""
     if has_right(tiers, lines, w, j, v):
         if w[v, CHARGED] == 0 or w[v, IS_PAST]:
@@ -1689,7 +1693,7 @@ def contract_reserve(
     j: int,
     t: int,
     latest: int,
-) -> int:
+) -> Number:
     """Reserve the nodes that job ``j`` can have earliest, if by ``latest``; the promised instant (`NEVER` + 1: none).
 
     `EXTRA` is overwritten: GPUs of a reserved node that others may hold beyond the promise, `NEVER` elsewhere.
@@ -1725,7 +1729,7 @@ def contract_reserve(
 
 
 @njit_step
-def ask(w: Ints, lines: Ints, groups: Ints, q0: Ints, q1: Ints, keys: Ints, j: int) -> int:
+def ask(w: Ints, lines: Ints, groups: Ints, q0: Ints, q1: Ints, keys: Ints, j: int) -> Number:
     """Job ``j`` joins its line; 1 where it asks for allocated GPUs."""
     p = w[j, WHERE]
     k = w[j, GROUP]
@@ -1762,7 +1766,7 @@ def first_of(
     stamp: int,
     soon: int,
     most: int,
-) -> int:
+) -> Number:
     """The first job in line of groups ``a .. b - 1`` that may be tried at this instant; -1: none.
 
     A group that failed only for jobs not past their minimum run time by the promise (`G_STATUS` 1) offers those that
@@ -1819,7 +1823,7 @@ def close_leaf(tree: Ints, b: int) -> None:
 
 
 @njit_step
-def next_leaf(tree: Ints, weights: Floats) -> int:
+def next_leaf(tree: Ints, weights: Floats) -> Number:
     """The line whose turn it is: from the root the open child with the lowest number, ties in the tree's order."""
     b = i64(0)
     while tree[b, LEAF] < 0:
@@ -1853,7 +1857,7 @@ def measure(lines: Ints, points: Ints, tree: Ints, weights: Floats, t: int, wind
 
 
 @njit_step
-def charge(tree: Ints, weights: Floats, b: int, amount: int) -> int:
+def charge(tree: Ints, weights: Floats, b: int, amount: int) -> Number:
     """Add what a start commits to the numbers of leaf ``b`` and above; 1 where somebody gains a claim by that."""
     gains = 0
     while b > 0:
@@ -1872,7 +1876,7 @@ def charge(tree: Ints, weights: Floats, b: int, amount: int) -> int:
 
 
 @njit_step
-def note_rates(lines: Ints, points: Ints, n_points: int, t: int) -> int:
+def note_rates(lines: Ints, points: Ints, n_points: int, t: int) -> Number:
     """Note the teams whose allocated GPUs changed at ``t``; the new number of points."""
     for line in range(len(lines)):
         last = lines[line, LAST]
@@ -1919,7 +1923,7 @@ def run_contract(
     places: Ints,
     shields: Ints,
     points: Ints,
-) -> int:
+) -> Number:
     """Simulate budgets with time slicing (``tiers`` 0) or priority tiers with preemption (1).
 
     Everything but ``tiers``, ``rules``, ``submit``, ``order`` and ``shares`` is overwritten.
@@ -1950,7 +1954,7 @@ def run_contract(
     shares : float64[L]
         Shares of the leaves, in any unit.
     fails : int64[2, C]
-    deferred : int64[G + 1]
+    deferred : int64[J + 1]
         Jobs that were interrupted at this instant.
     scratch : int64[G + 1, 2]
     shields : int64[., 2], points : int64[., 4]
@@ -2353,7 +2357,7 @@ def run_contract(
 @njit_step
 def first_large(
     w: Ints, order: Ints, lines: Ints, groups: Ints, m: Ints, pools: Ints, line: int, large: int
-) -> int:
+) -> Number:
     """The first allocated job in line that is larger than a node; -1: none."""
     best = -1
     for k in range(lines[line, FROM], lines[line, MIDDLE]):
@@ -2367,7 +2371,7 @@ def first_large(
 
 
 @njit_step
-def larger_than_a_node(m: Ints, pools: Ints, mask: int, g: int, large: int) -> int:
+def larger_than_a_node(m: Ints, pools: Ints, mask: int, g: int, large: int) -> Number:
     """1 where ``g`` GPUs fit on one node of no pool of ``mask`` (or are more than ``large``)."""
     if g > large:
         return 1
@@ -2378,7 +2382,7 @@ def larger_than_a_node(m: Ints, pools: Ints, mask: int, g: int, large: int) -> i
 
 
 @njit_step
-def waits_loose(lines: Ints, groups: Ints, fails: Ints, line: int) -> int:
+def waits_loose(lines: Ints, groups: Ints, fails: Ints, line: int) -> Number:
     """1 where unallocated work of ``line`` waits that has not failed at this instant."""
     for k in range(lines[line, MIDDLE], lines[line, TO]):
         if groups[k, G_HEAD] >= 0 and groups[k, G_GPUS] < fails[0, groups[k, G_MASK]]:
@@ -2387,7 +2391,7 @@ def waits_loose(lines: Ints, groups: Ints, fails: Ints, line: int) -> int:
 
 
 @njit_step
-def first_loose(w: Ints, order: Ints, lines: Ints, groups: Ints, fails: Ints, line: int) -> int:
+def first_loose(w: Ints, order: Ints, lines: Ints, groups: Ints, fails: Ints, line: int) -> Number:
     """The first unallocated job of ``line`` that has not failed at this instant."""
     best = -1
     for k in range(lines[line, MIDDLE], lines[line, TO]):
@@ -2402,7 +2406,7 @@ def first_loose(w: Ints, order: Ints, lines: Ints, groups: Ints, fails: Ints, li
 
 
 @njit_step
-def cut_at(profile: Ints, base: int, n: int, t: int) -> int:
+def cut_at(profile: Ints, base: int, n: int, t: int) -> Number:
     """A row of the profile begins at ``t``; the new number of rows."""
     k = base + n - 1
     while k >= base and profile[k, 0] > t:
@@ -2418,7 +2422,7 @@ def cut_at(profile: Ints, base: int, n: int, t: int) -> int:
 
 
 @njit_step
-def hold(profile: Ints, base: int, n: int, begin: int, end: int, g: int) -> int:
+def hold(profile: Ints, base: int, n: int, begin: int, end: int, g: int) -> Number:
     """Take ``g`` GPUs off the profile from ``begin`` to ``end``; the new number of rows."""
     n = cut_at(profile, base, n, begin)
     if end < NEVER:
@@ -2432,7 +2436,7 @@ def hold(profile: Ints, base: int, n: int, begin: int, end: int, g: int) -> int:
 
 
 @njit_step
-def earliest(profile: Ints, base: int, n: int, g: int, length: int) -> int:
+def earliest(profile: Ints, base: int, n: int, g: int, length: int) -> Number:
     """The first instant from which ``g`` GPUs are free for ``length`` seconds; ``NEVER + 1``: none."""
     k = base
     while k < base + n:
@@ -2469,7 +2473,7 @@ def run_conservative(
     heap: Ints,
     log: Ints,
     places: Ints,
-) -> int:
+) -> Number:
     """Simulate conservative backfill: each of the first `PROMISES` in line holds a reservation.
 
     Parameters
@@ -2664,7 +2668,7 @@ def run_conservative(
 
 
 @njit_step
-def add_end(ends: Ints, n: int, j: int, until: int) -> int:
+def add_end(ends: Ints, n: int, j: int, until: int) -> Number:
     """Note the declared end of running job ``j``; the new number of rows."""
     k = n
     while k > 0 and ends[k - 1, 0] > until:
@@ -2677,7 +2681,7 @@ def add_end(ends: Ints, n: int, j: int, until: int) -> int:
 
 
 @njit_step
-def drop_end(ends: Ints, n: int, j: int) -> int:
+def drop_end(ends: Ints, n: int, j: int) -> Number:
     """Job ``j`` runs no more; the new number of rows."""
     k = 0
     while ends[k, 1] != j:

@@ -145,7 +145,9 @@ def test_the_json_schema_describes_every_field() -> None:
     assert json.loads(json.dumps(schema)) == schema
 
 
-@pytest.mark.parametrize("scenario", [one for one in shipped() if one.kind == "allocation"], ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario", [one for one in shipped() if one.kind == "allocation"], ids=lambda scenario: scenario.name
+)
 def test_shipped_files_are_valid_by_the_json_schema(scenario: Any) -> None:
     data = YAML(typ="safe", pure=True).load(scenario.path)
     horizon = data.get("horizon", {})
