@@ -693,13 +693,15 @@ def reserve(m: Ints, pools: Ints, seats: Ints, g: int, mask: int, t: int) -> Num
         m[x, EXTRA] = NEVER
     if best < 0:
         return when
-    promise_in(m, pools, seats, g, best, t)
+    if len(pools) > 2:  # another pool's choice may have been noted last
+        promise_in(m, pools, seats, g, best, t)
     for x in range(pools[best, FIRST], pools[best + 1, FIRST]):
         if m[x, CHOSEN] > 0:
             f = m[x, FREE]
             for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
-                if seats[k, ENDS] <= when:
-                    f += seats[k, TAKE]
+                if seats[k, ENDS] > when:
+                    break
+                f += seats[k, TAKE]
             m[x, EXTRA] = f - m[x, CHOSEN]
     return when
 
