@@ -930,6 +930,7 @@ def run_queue(
         blocked = False
         blocked_pools = i64(0)
         promise = NEVER + 1
+        digits = i64(62)  # of the seconds to the promise
         bound_later = NEVER + 1  # nor one of more than these that ends after the promise
         if kind != SKIP:
             bound = NEVER + 1
@@ -946,7 +947,7 @@ def run_queue(
                 continue
             lines[line, LOW] = p
             if bound < NEVER:
-                p = following(q0, q1, keys, p, end, bound, bound_later, bit_length(promise - t))
+                p = following(q0, q1, keys, p, end, bound, bound_later, digits)
             while p >= 0:
                 j = order[p]
                 g = w[j, GPUS]
@@ -987,6 +988,7 @@ def run_queue(
                 elif kind == EASY and not blocked:
                     blocked = True
                     promise = reserve(m, pools, seats, g, may, t)
+                    digits = bit_length(promise - t)
                     bound = most_spare(pools)
                     if w[j, OUT] != t:  # else it fits, perhaps, but lost its GPUs just now
                         fails[0, w[j, GROUP]] = g
@@ -1000,7 +1002,7 @@ def run_queue(
                         bound_later = min(bound_later, g - 1)
                 if stop or bound == 0 or n_waiting == 0:
                     break
-                p = following(q0, q1, keys, p + 1, end, bound, bound_later, bit_length(promise - t))
+                p = following(q0, q1, keys, p + 1, end, bound, bound_later, digits)
             if stop or bound == 0 or n_waiting == 0:
                 break
     state[S_T] = t
