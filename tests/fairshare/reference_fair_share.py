@@ -76,7 +76,9 @@ class Instant:
     def prey(self, work: Work) -> list[Work]:
         now = self.world.t
         running = [(w, w.running) for w in self.world.works if w.running]
-        open_to_all = [w for w, s in running if not s.allocated or (s.protected_until <= now and s.start < now)]
+        open_to_all = [
+            w for w, s in running if not s.allocated or (s.protected_until <= now and s.start < now)
+        ]
         return [w for w in open_to_all if self.claims(work, w)]
 
     # ------------------------------------------------------------ allocated work
