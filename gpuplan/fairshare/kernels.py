@@ -985,6 +985,7 @@ def run_queue(
                     break
                 elif kind == PER_TYPE:
                     blocked_pools |= w[j, MASK]
+                    stop = blocked_pools == (i64(1) << (len(pools) - 1)) - 1
                 elif kind == EASY and not blocked:
                     blocked = True
                     promise = reserve(m, pools, seats, g, may, t)
@@ -2579,82 +2580,88 @@ def run_conservative(
             resumes = 1
             status = 1
             break
-        # what running jobs and reservations leave
-        for p in range(len(rows)):
-            rows[p] = 1
-            profile[p * room, 0] = t
-            profile[p * room, 1] = pools[p, SPARE]
-        for k in range(n_ends):
-            j = ends[k, 1]
-            if ends[k, 0] < NEVER:
-                p = m[w[j, HOME], POOL]
-                last = p * room + rows[p] - 1
-                free_then = profile[last, 1] + w[j, GPUS]
-                if profile[last, 0] < ends[k, 0]:
-                    last += 1
-                    rows[p] += 1
-                    profile[last, 0] = ends[k, 0]
-                profile[last, 1] = free_then
-        first = following(q0, q1, keys, low, high, NEVER + 1, NEVER + 1, i64(0))
-        low = first
-        j = first
-        for _ in range(PROMISES):
-            if j < 0:
-                break
-            if 0 <= plans[j, 0] < t:
-                plans[j, 0] = -1  # its turn came, its nodes were not free
-            if plans[j, 0] == t and time_left(w, j) == 0 and pools[plans[j, 1], SPARE] < w[j, GPUS]:
-                plans[j, 0] = -1  # work of no length holds nothing: others were planned over it
-            if 0 <= plans[j, 0] <= NEVER:
-                p = plans[j, 1]
-                end = min(NEVER, plans[j, 0] + time_left(w, j))
-                rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, w[j, GPUS])
-            j = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
-        j = first
-        for _ in range(PROMISES):
-            if j < 0:
-                break
-            planned = 0 <= plans[j, 0] <= NEVER
-            if early or not planned:
-                length = time_left(w, j)
-                g = w[j, GPUS]
-                if planned:
+        # as long as somebody starts, others move up among those that are promised something
+        started = 1
+        while started and n_waiting > 0:
+            started = 0
+            # what running jobs and reservations leave
+            for p in range(len(rows)):
+                rows[p] = 1
+                profile[p * room, 0] = t
+                profile[p * room, 1] = pools[p, SPARE]
+            for k in range(n_ends):
+                j = ends[k, 1]
+                if ends[k, 0] < NEVER:
+                    p = m[w[j, HOME], POOL]
+                    last = p * room + rows[p] - 1
+                    free_then = profile[last, 1] + w[j, GPUS]
+                    if profile[last, 0] < ends[k, 0]:
+                        last += 1
+                        rows[p] += 1
+                        profile[last, 0] = ends[k, 0]
+                    profile[last, 1] = free_then
+            first = following(q0, q1, keys, low, high, NEVER + 1, NEVER + 1, i64(0))
+            low = first
+            j = first
+            for _ in range(PROMISES):
+                if j < 0:
+                    break
+                if 0 <= plans[j, 0] < t:
+                    plans[j, 0] = -1  # its turn came, its nodes were not free
+                if plans[j, 0] == t and time_left(w, j) == 0 and pools[plans[j, 1], SPARE] < w[j, GPUS]:
+                    plans[j, 0] = -1  # work of no length holds nothing: others were planned over it
+                if 0 <= plans[j, 0] <= NEVER:
                     p = plans[j, 1]
-                    end = min(NEVER, plans[j, 0] + length)
-                    rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, -g)
-                else:
-                    plans[j, 0] = NEVER + 1
-                for p in range(len(rows)):  # a promise never moves back (work of no length holds nothing)
-                    if (w[j, MASK] >> p) & 1:
-                        begin = earliest(profile, p * room, rows[p], g, length)
-                        if begin < plans[j, 0]:
-                            plans[j, 0] = begin
-                            plans[j, 1] = p
-                if plans[j, 0] <= NEVER:
-                    p = plans[j, 1]
-                    end = min(NEVER, plans[j, 0] + length)
-                    rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, g)
-                else:
-                    plans[j, 0] = -1
-            j = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
-        j = first
-        for _ in range(PROMISES):
-            if j < 0:
-                break
-            after = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
-            if plans[j, 0] == t and w[j, OUT] != t:
-                w[j, UNTIL] = declared_end(w, j, t)
-                if place(m, pools, seats, w, j, i64(1) << plans[j, 1], i64(0), i64(1)):
-                    ending = open_stretch(w, j, t, n_log, log, i64(1))
-                    w[j, ENDING] = ending
-                    if w[j, GPUS] > m[w[j, HOME], SIZE]:
-                        n_places = log_gang(m, w, j, n_log, places, n_places)
-                    n_log += 1
-                    n_heap = push(heap, n_heap, ending, j)
-                    n_ends = add_end(ends, n_ends, j, w[j, UNTIL])
-                    leave_line(q0, q1, keys, j)
-                    n_waiting -= 1
-            j = after
+                    end = min(NEVER, plans[j, 0] + time_left(w, j))
+                    rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, w[j, GPUS])
+                j = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
+            j = first
+            for _ in range(PROMISES):
+                if j < 0:
+                    break
+                planned = 0 <= plans[j, 0] <= NEVER
+                if early or not planned:
+                    length = time_left(w, j)
+                    g = w[j, GPUS]
+                    if planned:
+                        p = plans[j, 1]
+                        end = min(NEVER, plans[j, 0] + length)
+                        rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, -g)
+                    else:
+                        plans[j, 0] = NEVER + 1
+                    for p in range(len(rows)):  # a promise never moves back (work of no length holds nothing)
+                        if (w[j, MASK] >> p) & 1:
+                            begin = earliest(profile, p * room, rows[p], g, length)
+                            if begin < plans[j, 0]:
+                                plans[j, 0] = begin
+                                plans[j, 1] = p
+                    if plans[j, 0] <= NEVER:
+                        p = plans[j, 1]
+                        end = min(NEVER, plans[j, 0] + length)
+                        rows[p] = hold(profile, p * room, rows[p], plans[j, 0], end, g)
+                    else:
+                        plans[j, 0] = -1
+                j = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
+            j = first
+            for _ in range(PROMISES):
+                if j < 0:
+                    break
+                after = following(q0, q1, keys, j + 1, high, NEVER + 1, NEVER + 1, i64(0))
+                if plans[j, 0] == t and w[j, OUT] != t:
+                    w[j, UNTIL] = declared_end(w, j, t)
+                    if place(m, pools, seats, w, j, i64(1) << plans[j, 1], i64(0), i64(1)):
+                        ending = open_stretch(w, j, t, n_log, log, i64(1))
+                        w[j, ENDING] = ending
+                        if w[j, GPUS] > m[w[j, HOME], SIZE]:
+                            n_places = log_gang(m, w, j, n_log, places, n_places)
+                        n_log += 1
+                        n_heap = push(heap, n_heap, ending, j)
+                        n_ends = add_end(ends, n_ends, j, w[j, UNTIL])
+                        leave_line(q0, q1, keys, j)
+                        n_waiting -= 1
+                        started = 1
+                j = after
+            early = i64(0)
     state[S_T] = t
     state[S_ARRIVED] = i
     state[S_HEAP] = n_heap

@@ -40,10 +40,7 @@ def in_rounds(n: int, policy: str) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_ten_thousand_identical_jobs(policy: str, request: pytest.FixtureRequest) -> None:
-    if policy == "conservative":
-        why = "only the first 100 in line start at an instant, though GPUs are free for those behind them"
-        request.applymarker(pytest.mark.xfail(reason=why, strict=True))
+def test_ten_thousand_identical_jobs(policy: str) -> None:
     in_rounds(10_000, policy)
 
 
