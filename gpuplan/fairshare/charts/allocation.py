@@ -70,10 +70,10 @@ def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light"
 
 def ratio_words(run: "Run") -> str:
     """What the panel of ratios shows under the policy of a run."""
-    sorts = (
-        "the number that sorts the queue" if run.policy == "fair-share" else "by which fair-share would sort"
+    what = (
+        "Ratio that sorts the queue" if run.policy == "fair-share" else "Ratio by which fair-share would sort"
     )
-    return f"Used of its share of the last {words(run.scenario.window_s)}, protected time ahead included: {sorts}"
+    return f"{what}: used and protected over share of {words(run.scenario.window_s)}"
 
 
 def team_columns(run: "Run", palette: Palette, tops: Sequence[float] = (), ratio: float = 0.0) -> Columns:

@@ -113,6 +113,8 @@ def intervals(
         if not len(values):
             continue
         low, high = bounds(values, interval)
+        if values.min() >= 0:  # waits, losses and shares cannot be negative, whatever their spread
+            low = max(low, 0.0)
         setting = found[-1]
         columns["line"].append(safe_text(str(found[0]), 60) if by else "")
         columns["x"].append(safe_text(setting, 60) if isinstance(setting, str) else float(str(setting)))
@@ -162,7 +164,7 @@ def _how(interval: Interval, seeds: list[int], hidden: int) -> str:
     )
     if seeds == [1]:
         of = "one seed, so there is no interval"
-    what = "95 % confidence of the mean (Student's t)" if interval == "t" else "least and most"
+    what = "95 % confidence of the mean (Student's t; cut at 0)" if interval == "t" else "least and most"
     said = f"Points: mean of {of}; bars: {what}." if seeds != [1] else f"Points: {of}."
     return said + (f" {hidden} means of 0 or less are not on the log axis." if hidden else "")
 
