@@ -322,7 +322,7 @@ def drain_table(problem: Problem) -> Int64:
 
 
 def budgets(tree: Tree) -> tuple[Int64, Floats]:
-    """The kernels' tables of budgets: links int64[B, 8]; share among siblings and room for usage float64[B, 3]."""
+    """The kernels' tables of budgets: links int64[B, 8]; weight among siblings and room for usage float64[B, 3]."""
     n = len(tree.path)
     links = np.full((n, 8), -1, np.int64)
     usage = np.zeros((n, 3))
@@ -336,8 +336,10 @@ def budgets(tree: Tree) -> tuple[Int64, Floats]:
         else:
             links[parent, kernels.DOWN] = b
         last[parent] = b
-        usage[b, kernels.SHARE] = float(tree.among[b])
     links[tree.leaves, kernels.LEAF] = np.arange(len(tree.leaves))
+    for parent in range(n):
+        below = np.flatnonzero(tree.parent == parent)
+        usage[below, kernels.SHARE] = whole_numbers([tree.among[b] for b in below.tolist()])
     return links, usage
 
 

@@ -163,7 +163,7 @@ def leave_line(q0: Ints, q1: Ints, keys: Ints, p: int) -> None:
             q1[u, LEAST_B] = least(q1[u, BITS], u << 5, q0, LEAST_B, old_b)
 
 
-@njit_step
+@njit_leaf
 def following(
     q0: Ints, q1: Ints, keys: Ints, p: int, end: int, most_a: int, other_a: int, most_b: int
 ) -> Number:
@@ -304,7 +304,7 @@ def snuggest(m: Ints, pools: Ints, p: int, amount: int, guarded: int) -> Number:
     return best
 
 
-@njit_step
+@njit_leaf
 def place(m: Ints, pools: Ints, seats: Ints, w: Ints, j: int, mask: int, guarded: int, lists: int) -> Number:
     """Give job ``j`` free GPUs in the first pool of ``mask`` in which it fits; 1 where it found a place.
 
@@ -398,7 +398,7 @@ def vacate(m: Ints, pools: Ints, seats: Ints, j: int, x: int, amount: int, until
         unseat(m, seats, x, j, until)
 
 
-@njit_step
+@njit_leaf
 def free_places(m: Ints, pools: Ints, seats: Ints, w: Ints, j: int, lists: int) -> None:
     """Job ``j`` gives back all its GPUs."""
     x = w[j, HOME]
@@ -435,7 +435,7 @@ def log_gang(m: Ints, w: Ints, j: int, row: int, places: Ints, n: int) -> Number
     return n
 
 
-@njit_step
+@njit_leaf
 def open_stretch(w: Ints, j: int, t: int, row: int, log: Ints, allocated: int) -> Number:
     """Row ``row`` of the log begins: job ``j`` starts; its true end."""
     w[j, ROW] = row
@@ -491,7 +491,7 @@ def interrupt(w: Ints, log: Ints, j: int, t: int, outcome: int, checkpoint: int,
     w[j, OUT] = t
 
 
-@njit_step
+@njit_leaf
 def finish(w: Ints, log: Ints, j: int, t: int) -> None:
     """Job ``j`` has ended."""
     row = w[j, ROW]
@@ -714,9 +714,10 @@ def rank_lines(tree: Ints, usage: Floats, lines: Ints) -> None:
     """Lines by Slurm's Fair Tree: depth first, siblings by descending share / usage share.
 
     ``tree`` int64[B, 8]: columns `PARENT`, `DOWN` (first child), `BESIDE` (next sibling), `LEAF` (line of a leaf,
-    else -1), the rest is overwritten; siblings are in the order that decides ties. ``usage`` float64[B, 3]: columns
-    `SHARE` (among siblings) and `USED` (decayed usage; sums of inner budgets are written into it) are read, `LEVEL` is
-    overwritten. ``lines`` int64[L, 21]: column `RANKED` is overwritten.
+    else -1); `STACK` is overwritten; siblings are in the order that decides ties. ``usage`` float64[B, 3]: columns
+    `SHARE` (weight among siblings, a whole number, so that equal levels are equal numbers) and `USED` (decayed usage;
+    sums of inner budgets are written into it) are read, `LEVEL` is overwritten. ``lines`` int64[L, 21]: column
+    `RANKED` is overwritten.
     """
     for b in range(len(tree)):
         if tree[b, LEAF] < 0:
@@ -741,7 +742,7 @@ def rank_lines(tree: Ints, usage: Floats, lines: Ints) -> None:
             elif usage[child, USED] <= 0.0:
                 fair = np.inf
             else:
-                fair = usage[child, SHARE] * usage[b, USED] / usage[child, USED]
+                fair = usage[child, SHARE] / usage[child, USED]
             usage[child, LEVEL] = fair
             at = depth  # the last on the stack is next: ascending, later siblings deeper
             while at > base and usage[tree[at - 1, STACK], LEVEL] >= fair:
@@ -765,7 +766,7 @@ def accrue(lines: Ints, usage: Floats, t: int, until: int, decay: float) -> None
         t = step
 
 
-@njit_step
+@njit_leaf
 def most_spare(pools: Ints) -> Number:
     """The most GPUs that are free in one pool."""
     most = i64(0)
@@ -774,7 +775,7 @@ def most_spare(pools: Ints) -> Number:
     return most
 
 
-@njit_step
+@njit_leaf
 def enter(w: Ints, lines: Ints, q0: Ints, q1: Ints, keys: Ints, j: int) -> None:
     """Job ``j`` joins its line."""
     p = w[j, WHERE]
@@ -988,9 +989,11 @@ def run_queue(
                     stop = blocked_pools == (i64(1) << (len(pools) - 1)) - 1
                 elif kind == EASY and not blocked:
                     blocked = True
+                    bound = most_spare(pools)
+                    if len(lines) == 1 and following(q0, q1, keys, p + 1, end, bound, bound, i64(0)) < 0:
+                        break  # nobody behind could use what is free: no promise is needed
                     promise = reserve(m, pools, seats, g, may, t)
                     digits = bit_length(promise - t)
-                    bound = most_spare(pools)
                     if w[j, OUT] != t:  # else it fits, perhaps, but lost its GPUs just now
                         fails[0, w[j, GROUP]] = g
                         if n_groups == 1:
