@@ -130,9 +130,19 @@ def blocks(checkout: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
 
 
+def files_of_the_readme(checkout: Path, folder: Path) -> None:
+    """The files that commands and code of the README name: two scenarios and a log."""
+    first, *_, last = (block for block in blocks(checkout, "yaml") if block.startswith("kind:"))
+    (folder / "tiny.yaml").write_text(first, encoding="utf-8")
+    (folder / "mine.yaml").write_text(last, encoding="utf-8")
+    rows = (f"{k} {60 * k} -1 600 4 -1 -1 4 900 -1 1 {k % 3} 1 -1 1 -1 -1 -1" for k in range(1, 20))
+    (folder / "log.swf").write_text("; MaxProcs: 512\n" + "\n".join(rows), encoding="utf-8")
+
+
 def test_the_python_of_the_readme_runs(
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    files_of_the_readme(checkout, tmp_path)
     monkeypatch.chdir(tmp_path)
     found = blocks(checkout, "python")
     assert found
@@ -144,7 +154,9 @@ def test_the_python_of_the_readme_runs(
 def test_the_scenario_of_the_readme_is_one(checkout: Path, tmp_path: Path) -> None:
     from gpuplan.loading import load
 
-    whole, *jobs = blocks(checkout, "yaml")
+    files_of_the_readme(checkout, tmp_path)
+    assert load(tmp_path / "mine.yaml").kind == "fairshare"
+    whole, *jobs = (block for block in blocks(checkout, "yaml") if "kind: fairshare" not in block)
     for more in ("", *jobs):  # jobs stand alone in the text and are rows of the scenario's batch
         (tmp_path / "readme.yaml").write_text(whole + more, encoding="utf-8")
         assert len(load(tmp_path / "readme.yaml").batch) >= 1 + more.count("\n")
@@ -156,8 +168,7 @@ def test_the_commands_of_the_readme_are_commands(
     from gpuplan.cli import main
 
     monkeypatch.chdir(tmp_path)
-    scenario, *_ = blocks(checkout, "yaml")
-    (tmp_path / "tiny.yaml").write_text(scenario, encoding="utf-8")
+    files_of_the_readme(checkout, tmp_path)
     commands = [
         line.split("#")[0].split() for block in blocks(checkout, "console") for line in block.split("\n")
     ]

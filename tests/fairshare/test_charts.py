@@ -349,11 +349,16 @@ def test_long_curves_stay_exact_at_fewer_points() -> None:
 
 
 def test_intervals_by_hand() -> None:
-    """1, 2, 3: mean 2, s = 1, t(2) = 4.303: 2 ± 4.303 / sqrt(3) = ± 2.4844; one value has no interval."""
+    """1, 2, 3: mean 2, s = 1, t(2) = 4.303: 2 ± 4.303 / sqrt(3) = ± 2.4844; one value has no interval.
+
+    A wait cannot be negative, so its interval ends at 0; a change can.
+    """
     table = pd.DataFrame({"cap": [1, 1, 1, 2], "policy": "p", "wait": [1.0, 2.0, 3.0, 7.0]})
+    table["change"] = table["wait"] - 2
     columns = studies.intervals(table, "cap", "wait", by="policy")
     assert columns["mean"] == [2, 7]
-    assert columns["low"] == [pytest.approx(2 - 2.4844, abs=1e-3), 7]
+    assert columns["low"] == [0, 7]
+    assert studies.intervals(table, "cap", "change")["low"] == [pytest.approx(-2.4844, abs=1e-3), 5]
     assert columns["high"] == [pytest.approx(2 + 2.4844, abs=1e-3), 7]
     assert studies.intervals(table, "cap", "wait", interval="range")["low"] == [1, 7]
 

@@ -236,7 +236,7 @@ def test_a_preset_that_cannot_be_read_says_so(explorer, monkeypatch):
     def unreadable(name):
         raise OSError(f"no such file: {name}")
 
-    monkeypatch.setattr(module, "load", unreadable)
+    monkeypatch.setattr(module, "load_allocation", unreadable)
     explorer.controls.preset.value = "mixed-day"
     assert "no such file: mixed-day" in place(explorer, "preset")
     assert explorer.scenario.name == "two-apps"
