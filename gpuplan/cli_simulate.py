@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,10 +87,23 @@ def _as_text(comparison: Comparison) -> str:
     ]
     rows.append(("violations", *(str(run.violations) for run in runs), "broken rules"))
     table = aligned(("figure", *comparison.runs, "unit"), rows, right=range(1, len(runs) + 1))
-    first = next(iter(runs))
-    aside = [f"set aside: {job}: {why}" for job, why in islice(first.set_aside.items(), _NAMED)]
-    if len(first.set_aside) > _NAMED:
-        aside.append(f"set aside: {len(first.set_aside) - _NAMED:,} more")
-    lines = [*aside, *comparison.scenario.notes]
+    lines = [*_aside(comparison), *comparison.stops, *comparison.scenario.notes]
     below = "\n" + "\n".join(map(printable, lines)) if lines else ""
     return f"{printable(comparison.scenario.name)}\n\n{table}{below}"
+
+
+def _aside(comparison: Comparison) -> list[str]:
+    """The jobs that can never run, with the reason; by policy those that only some policies set aside."""
+    runs = comparison.runs
+    shared = set.intersection(*(set(run.set_aside.items()) for run in runs.values()))
+    lists = {"": [one for one in next(iter(runs.values())).set_aside.items() if one in shared]}
+    lists |= {
+        f" by {name}": [one for one in run.set_aside.items() if one not in shared]
+        for name, run in runs.items()
+    }
+    lines = []
+    for whose, jobs in lists.items():
+        lines += [f"set aside{whose}: {job}: {why}" for job, why in jobs[:_NAMED]]
+        if len(jobs) > _NAMED:
+            lines.append(f"set aside{whose}: {len(jobs) - _NAMED:,} more")
+    return lines

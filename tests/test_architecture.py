@@ -35,6 +35,18 @@ def test_every_room_has_a_layer(checkout: Path, layers: list[str]) -> None:
     assert rooms - {"gpuplan.__init__"} <= set(layers)
 
 
+@pytest.mark.parametrize("room", ["allocation", "fairshare"])
+def test_no_kernel_constant_is_named_twice(checkout: Path, room: str) -> None:
+    """A column named like another one silently takes its place in the whole file."""
+    for path in (checkout / "gpuplan" / room).glob("*kernels.py"):
+        names: list[str] = []
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for target in node.targets if isinstance(node, ast.Assign) else []:
+                parts = target.elts if isinstance(target, ast.Tuple) else [target]
+                names += [part.id for part in parts if isinstance(part, ast.Name)]
+        assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
+
+
 def imported_modules(source: str) -> set[str]:
     """Modules named by the import statements of a file, wherever in the file they stand."""
     found: set[str] = set()

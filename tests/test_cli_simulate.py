@@ -226,10 +226,6 @@ def test_an_illegal_run_is_our_fault(run: Run, tiny: Path, monkeypatch: pytest.M
 
 
 def test_by_default_backfill_stands_beside_budgets(run: Run, tiny: Path) -> None:
-    from gpuplan import FAIRSHARE_POLICIES
-
-    if "fair-share" not in FAIRSHARE_POLICIES:
-        pytest.skip("this version has no fair-share policy yet")
     status, out, err = run("simulate", tiny, "--json")
     assert (status, err) == (0, "")
     assert list(strict_json(out)["policies"]) == ["easy", "fair-share"]
@@ -305,3 +301,32 @@ def test_loading_a_fair_share_scenario_needs_neither_numba_nor_pandas() -> None:
     code += "print(*(m for m in ('numba', 'pandas', 'altair', 'ipywidgets') if m in sys.modules), 'end')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["end"]
+
+
+def test_what_only_one_policy_sets_aside_is_named_by_policy(run: Run, tmp_path: Path) -> None:
+    """4 GPUs: 2 and 2 as monopolies; 3 GPUs fit the cluster, not the team's part."""
+    path = tmp_path / "parts.yaml"
+    path.write_text(
+        "kind: fairshare\nname: parts\ncluster: {gpus: 4}\nbudget: [{name: a}, {name: b}]\n"
+        "workload:\n  jobs: [{job: wide, team: a, submit_s: 0, gpus: 3, run_s: 60}]\n",
+        encoding="utf-8",
+    )
+    status, out, err = run("simulate", path, "--policies", "fifo,static-partitions")
+    assert (status, err) == (0, "")
+    assert "set aside by static-partitions: wide: 3 GPUs wanted, the team's part is 2" in out
+    assert "set aside: wide" not in out
+
+
+def test_a_run_that_was_stopped_says_so(run: Run, tmp_path: Path) -> None:
+    """Two jobs that start over after every preemption, and no hysteresis: neither ever gets on."""
+    path = tmp_path / "rivals.yaml"
+    row = "submit_s: 0, gpus: 1, run_s: 1000, min_runtime_s: 1, resumable: false"
+    path.write_text(
+        "kind: fairshare\nname: rivals\ncluster: {gpus: 1}\ncontract: {hysteresis: 0}\n"
+        "budget: [{name: a, weight: 1000}, {name: b, weight: 999}]\n"
+        f"workload:\n  jobs: [{{job: a1, team: a, {row}}}, {{job: b1, team: b, {row}}}]\n",
+        encoding="utf-8",
+    )
+    status, out, err = run("simulate", path, "--policies", "fair-share")
+    assert (status, err) == (0, "")
+    assert "fair-share: Stopped here: work is preempted again and again" in out

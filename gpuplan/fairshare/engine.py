@@ -44,7 +44,7 @@ def queue(
     Parameters
     ----------
     kind
-        `STRICT`, `SKIP`, `PER_TYPE`, `EASY` or `LINES` of the kernels.
+        `STRICT`, `SKIP`, `PER_TYPE`, `EASY` or `PER_LINE` of the kernels.
     order : int64[J], optional
         Jobs by their place in line (those of line 0 first); by arrival where there is none.
     lines : int64[J], optional
@@ -61,11 +61,15 @@ def queue(
     aside = {**problem.set_aside, **(set_aside or {})}
     n_lines = 1 if lines is None else len(problem.tree.leaves)
     first = np.cumsum(np.bincount(line, minlength=n_lines)) - np.bincount(line, minlength=n_lines)
-    rows = np.zeros((n_lines, 21), np.int64)
+    rows = np.zeros((n_lines, kernels.LINE_COLUMNS), np.int64)
     rows[:, kernels.LOW] = rows[:, kernels.HIGH] = first
     rows[:, kernels.QUOTA] = NEVER if quota is None else quota
     rows[:, kernels.RANKED] = np.arange(n_lines)
-    tree, usage = budgets(problem.tree) if fair_tree else (np.zeros((0, 8), np.int64), np.zeros((0, 3)))
+    tree, usage = (
+        budgets(problem.tree)
+        if fair_tree
+        else (np.zeros((0, kernels.BUDGET_COLUMNS), np.int64), np.zeros((0, 3)))
+    )
     if fair_tree:
         rows[:, kernels.BUDGET] = problem.tree.leaves
     table = work(problem, aside, by, line)
@@ -154,7 +158,7 @@ def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
 def groups_of(
     table: Int64, order: Int64, columns: Sequence[npt.NDArray[Any]], n_lines: int
 ) -> tuple[Int64, Int64]:
-    """The kernels' tables of groups int64[K, 7] and lines int64[L, 21]; the group of each job is written.
+    """The kernels' tables of groups and lines; the group of each job is written.
 
     ``columns``: line, unallocated, GPUs and mask of each job, by which ``order`` sorts.
     """
@@ -164,13 +168,13 @@ def groups_of(
     for column in sorted_columns:
         new[1:] |= column[1:] != column[:-1]
     first = np.flatnonzero(new)
-    groups = np.full((len(first), 7), -1, np.int64)
+    groups = np.full((len(first), kernels.GROUP_COLUMNS), -1, np.int64)
     groups[:, kernels.G_FROM] = first
     groups[:, kernels.G_TO] = np.append(first[1:], len(order))
     groups[:, kernels.G_GPUS] = sorted_columns[2][first]
     groups[:, kernels.G_MASK] = sorted_columns[3][first]
     table[order, kernels.GROUP] = np.cumsum(new) - 1
-    rows = np.zeros((n_lines, 21), np.int64)
+    rows = np.zeros((n_lines, kernels.LINE_COLUMNS), np.int64)
     kinds = 2 * sorted_columns[0][first] + sorted_columns[1][first]
     rows[:, kernels.FROM] = np.searchsorted(kinds, 2 * np.arange(n_lines))
     rows[:, kernels.MIDDLE] = np.searchsorted(kinds, 2 * np.arange(n_lines) + 1)
@@ -187,8 +191,8 @@ def budget_weights(problem: Problem) -> tuple[Int64, Floats, Floats]:
     """
     tree = problem.tree
     n = len(tree.path)
-    links = np.zeros((n, 8), np.int64)
-    links[:, :5] = budgets(tree)[0][:, :5]
+    links = budgets(tree)[0]
+    links[:, kernels.DEPTH :] = 0
     weights = np.zeros((n, 3))
     children: dict[int, list[int]] = {}
     for b in range(1, n):
@@ -221,7 +225,7 @@ class Tables:
     def __init__(self, problem: Problem, n_lines: int = 0) -> None:
         n = len(problem.jobs)
         self.nodes = len(problem.node_gpus)
-        self.state = np.zeros(14, np.int64)
+        self.state = np.zeros(kernels.STATE_COLUMNS, np.int64)
         self.heap = np.empty((min(n, problem.gpus) + 64, 2), np.int64)
         self.log = np.empty((n + min(n, problem.gpus) + 64, 9), np.int64)
         self.places = np.empty((8 * self.nodes, 3), np.int64)
@@ -279,9 +283,9 @@ def bit_lengths(numbers: Int64) -> Int64:
 
 
 def work(problem: Problem, set_aside: dict[int, str], order: Int64, line: Int64) -> Int64:
-    """The kernels' table of jobs, fresh; int64[J, 28]."""
+    """The kernels' table of jobs, fresh; one row per job."""
     jobs = problem.jobs
-    table = np.full((len(jobs), 28), -1, np.int64)
+    table = np.full((len(jobs), kernels.JOB_COLUMNS), -1, np.int64)
     table[:, kernels.GPUS] = jobs.gpus
     table[:, kernels.RUN] = jobs.run_s
     table[:, kernels.LIMIT] = jobs.limit_s
@@ -299,13 +303,13 @@ def work(problem: Problem, set_aside: dict[int, str], order: Int64, line: Int64)
 def nodes(problem: Problem) -> tuple[Int64, Int64, Int64]:
     """The kernels' tables of nodes, pools and seats, all empty."""
     size = problem.node_gpus
-    table = np.zeros((len(size), 17), np.int64)
+    table = np.zeros((len(size), kernels.NODE_COLUMNS), np.int64)
     table[:, kernels.SIZE] = table[:, kernels.FREE] = size
     table[:, kernels.POOL] = problem.node_pool
     table[1:, kernels.OFFSET] = np.cumsum(size)[:-1]
     table[:, kernels.CHAIN] = -1
     table[:, kernels.EXTRA] = NEVER
-    pools = np.zeros((len(problem.pool_first), 15), np.int64)
+    pools = np.zeros((len(problem.pool_first), kernels.POOL_COLUMNS), np.int64)
     pools[:, kernels.FIRST] = problem.pool_first
     np.add.at(pools[:, kernels.SPARE], problem.node_pool, size)
     return table, pools, np.zeros((problem.gpus, 3), np.int64)
@@ -322,9 +326,9 @@ def drain_table(problem: Problem) -> Int64:
 
 
 def budgets(tree: Tree) -> tuple[Int64, Floats]:
-    """The kernels' tables of budgets: links int64[B, 8]; weight among siblings and room for usage float64[B, 3]."""
+    """The kernels' tables of budgets: links; weight among siblings and room for usage float64[B, 3]."""
     n = len(tree.path)
-    links = np.full((n, 8), -1, np.int64)
+    links = np.full((n, kernels.BUDGET_COLUMNS), -1, np.int64)
     usage = np.zeros((n, 3))
     usage[0, kernels.SHARE] = 1.0
     links[:, kernels.PARENT] = tree.parent

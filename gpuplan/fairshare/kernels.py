@@ -8,8 +8,8 @@ Both simulators jump from one instant to the next at which something can change.
 gives its GPUs back, repairs end, hosts that drain lose what may be taken from them, arrivals join the line, starts
 are decided. Work of zero seconds ends at the instant of its start: the same instant comes again.
 
-State that goes through most functions travels in named tuples of arrays: `Machine` (nodes and what runs on
-them), `Work` (columns of the jobs that running changes) and `Waiting` (an ordered set of jobs).
+State travels in tables with a row per job (``w``), node (``m``), pool, GPU (``seats``), line and budget
+(``tree``); their columns are named below, their widths beside the names: whoever makes a table takes it from there.
 """
 
 from typing import Any
@@ -39,12 +39,12 @@ FINISHED, PREEMPTED, SHUT_DOWN, RUNNING = range(4)
 PROMISES = 100
 
 # what a queue does when a job does not fit
-STRICT, SKIP, PER_TYPE, EASY, LINES = range(5)
+STRICT, SKIP, PER_TYPE, EASY, PER_LINE = range(5)
 
 # columns of ``drains``
 D_NODE, D_FROM, D_REPAIR, D_STATE, D_NEXT, D_BEGAN, D_ENDED = range(7)
 # states of a drain
-PLANNED, DRAINING, REPAIRING, DONE = range(4)
+PLANNED, DRAINING, REPAIRING, REPAIRED = range(4)
 
 # (2**k) % 37 differs for k = 0 .. 35: the index of a lone bit by one remainder
 _BIT = np.zeros(37, np.int64)
@@ -54,35 +54,43 @@ WORD = (1 << 32) - 1
 
 
 # columns of the tables that go through most functions (few arguments keep calls and compilation short)
-# ``w`` int64[J, 28], a row per job: given ... and kept by the kernel
+# ``w`` int64[J, JOB_COLUMNS], a row per job: what it asks for and where it stands in line, ...
 GPUS, RUN, LIMIT, MINIMUM, RESUMABLE, MASK, GROUP, LINE, WHERE = range(9)
+# ... what the kernels keep: work that outlived interruptions, cost of the next start, row of the log, ends, places, ...
 DONE, OWES, ROW, UNTIL, ENDING, HOME, REST, OUT = range(9, 17)
+# ... and what matters to contracts only
 RANK, PRIORITY, OPTED, CHARGED, IS_PAST, PROTECTED_UNTIL, MARK, SEEN, AFTER, BEFORE, GAINED = range(17, 28)
-# ``m`` int64[N, 17], a row per node
+JOB_COLUMNS = 28
+# ``m`` int64[N, NODE_COLUMNS], a row per node
 SIZE, POOL, FREE, OFFSET, COUNT, CHAIN, EXTRA, READY, REST_READY, CHOSEN, SCRATCH = range(11)
 LOOSE, PAST, COST, LOST, REACH, LINES = range(11, 17)
-# ``pools`` int64[P + 1, 15], a row per pool, and one behind the last
+NODE_COLUMNS = 17
+# ``pools`` int64[P + 1, POOL_COLUMNS], a row per pool, and one behind the last
 FIRST, SPARE, BEST_CHEAP, FULL_CHEAP, BEST_ALL, FULL_ALL, BEST_OTHERS, FULL_OTHERS = range(8)
 # ... the same three pairs where nodes are reserved for another job
 GUARDED = 6
 # GPUs that are free or unallocated on open nodes
 CHEAP_SUM = 14
+POOL_COLUMNS = 15
 # ``seats`` int64[G, 3], a row per GPU
 WHO, TAKE, ENDS = range(3)
 # ``q0`` int64[ceil(n / 32), 3] and ``q1``, a row per word and per 32 words of a set of positions
 BITS, LEAST_A, LEAST_B = range(3)
 KEY_A, KEY_B = range(2)
-# ``lines`` int64[L, 21], a row per line
+# ``lines`` int64[L, LINE_COLUMNS], a row per line
 LOW, HIGH, HELD, QUOTA, BUDGET, RANKED, PAST_GPUS, LOOSE_GPUS, RATE, SHIELDED, SHIELD_SUM, TOTAL, SINCE = (
     range(13)
 )
 TAIL, LAST, ASKS, FROM, MIDDLE, TO, RIGHT, OLD = range(13, 21)
-# ``groups`` int64[K, 7], a row per line, kind of occupancy, number of GPUs and mask
+LINE_COLUMNS = 21
+# ``groups`` int64[K, GROUP_COLUMNS], a row per line, kind of occupancy, number of GPUs and mask
 G_FROM, G_TO, G_GPUS, G_MASK, G_HEAD, G_STAMP, G_STATUS = range(7)
+GROUP_COLUMNS = 7
 # ``points`` int64[., 4], a row per change of a team's allocated GPUs
 P_TIME, P_TOTAL, P_RATE, P_NEXT = range(4)
-# ``tree`` int64[B, 8], ``usage`` and ``weights`` float64[B, 3], a row per budget, the root first
+# ``tree`` int64[B, BUDGET_COLUMNS], ``usage`` and ``weights`` float64[B, 3], a row per budget, the root first
 PARENT, DOWN, BESIDE, LEAF, STACK, DEPTH, HAD, OPEN = range(8)
+BUDGET_COLUMNS = 8
 SHARE, USED, LEVEL = range(3)
 KEY, WEIGHT, GAP = range(3)
 # ``rules`` and ``state`` of a simulation
@@ -103,6 +111,7 @@ HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
     S_MARKS,
     S_DEFERRED,
 ) = range(14)
+STATE_COLUMNS = 14
 
 
 @njit_leaf
@@ -532,7 +541,7 @@ def next_of_drains(drains: Ints) -> Number:
     """The next instant of a drain: its begin, the end of its patience, the end of a repair."""
     t = NEVER
     for d in range(len(drains)):
-        if drains[d, D_STATE] != DONE:
+        if drains[d, D_STATE] != REPAIRED:
             t = min(t, drains[d, D_NEXT])
     return t
 
@@ -542,7 +551,7 @@ def end_repairs(m: Ints, pools: Ints, drains: Ints, t: int) -> None:
     """Nodes whose repair is over take work again."""
     for d in range(len(drains)):
         if drains[d, D_STATE] == REPAIRING and drains[d, D_NEXT] <= t:
-            drains[d, D_STATE] = DONE
+            drains[d, D_STATE] = REPAIRED
             drains[d, D_ENDED] = drains[d, D_NEXT]
             open_node(m, pools, drains[d, D_NODE])
 
@@ -713,11 +722,10 @@ def reserve(m: Ints, pools: Ints, seats: Ints, g: int, mask: int, t: int) -> Num
 def rank_lines(tree: Ints, usage: Floats, lines: Ints) -> None:
     """Lines by Slurm's Fair Tree: depth first, siblings by descending share / usage share.
 
-    ``tree`` int64[B, 8]: columns `PARENT`, `DOWN` (first child), `BESIDE` (next sibling), `LEAF` (line of a leaf,
-    else -1); `STACK` is overwritten; siblings are in the order that decides ties. ``usage`` float64[B, 3]: columns
-    `SHARE` (weight among siblings, a whole number, so that equal levels are equal numbers) and `USED` (decayed usage;
-    sums of inner budgets are written into it) are read, `LEVEL` is overwritten. ``lines`` int64[L, 21]: column
-    `RANKED` is overwritten.
+    Of ``tree``, `PARENT`, `DOWN` (first child), `BESIDE` (next sibling) and `LEAF` (line of a leaf, else -1) are read,
+    `STACK` is overwritten; siblings are in the order that decides ties. Of ``usage`` float64[B, 3], `SHARE` (weight
+    among siblings, a whole number, so that equal levels are equal numbers) and `USED` (decayed usage; sums of inner
+    budgets are written into it) are read, `LEVEL` is overwritten. Of ``lines``, `RANKED` is overwritten.
     """
     for b in range(len(tree)):
         if tree[b, LEAF] < 0:
@@ -816,13 +824,13 @@ def run_queue(
     Parameters
     ----------
     kind
-        `STRICT`, `SKIP`, `PER_TYPE`, `EASY` or `LINES` (each line strict, within its quota).
+        `STRICT`, `SKIP`, `PER_TYPE`, `EASY` or `PER_LINE` (each line strict, within its quota).
     rules : int64[6]
         `HORIZON` (the run stops there; `NEVER`: when nothing is left to happen), `PATIENCE` (seconds after which
         work is shut down by hand where a host waits for its repair), `CHECKPOINT` and `RESTART`, seconds.
     decay
         What is left of a line's usage after 300 s (`rank_lines`).
-    state : int64[14]
+    state : int64[STATE_COLUMNS]
         Where the simulation is; all 0 at first.
     submit : int64[J]
         Submission, ascending.
@@ -830,9 +838,9 @@ def run_queue(
         See above.
     order : int64[J]
         Jobs by line, then by their place in it.
-    lines : int64[L, 21]
+    lines : int64[L, LINE_COLUMNS]
         `LOW` and `HIGH`: nobody of a line waits before position ``LOW`` or from ``HIGH`` on (both the line's first
-        position at first); `HELD`, 0; `QUOTA` (GPUs it may hold at once under `LINES`); `BUDGET` (its row in
+        position at first); `HELD`, 0; `QUOTA` (GPUs it may hold at once under `PER_LINE`); `BUDGET` (its row in
         ``tree``); `RANKED` (the lines in the order in which they are visited).
     q0, q1, keys
         The set of waiting positions, empty; `KEY_A` GPUs (0 where order alone counts), `KEY_B` `bit_length` of the
@@ -958,7 +966,7 @@ def run_queue(
                 if kind == PER_TYPE:
                     may &= ~blocked_pools
                     fits = fits and may != 0
-                elif kind == LINES:
+                elif kind == PER_LINE:
                     fits = fits and lines[line, HELD] + g <= lines[line, QUOTA]
                 elif kind != STRICT:
                     fits = fits and g < fails[0, w[j, GROUP]]
@@ -982,7 +990,7 @@ def run_queue(
                         bound = min(bound, most_spare(pools))
                 elif kind == STRICT:
                     stop = True
-                elif kind == LINES:
+                elif kind == PER_LINE:
                     break
                 elif kind == PER_TYPE:
                     blocked_pools |= w[j, MASK]
@@ -1943,20 +1951,20 @@ def run_contract(
     rules : int64[6]
         As in `run_queue`; `WINDOW` seconds; `LARGE`: the first blocked job of more GPUs gets a reservation where
         no pool has nodes so large.
-    state : int64[14]
+    state : int64[STATE_COLUMNS]
         Where the simulation is; all 0 at first.
     submit, w, m, pools, seats, drains, heap, log, places
         As in `run_queue`.
     order : int64[J]
         Jobs by line, kind (allocated first), GPUs, mask, then by their place in line.
-    lines : int64[L, 21]
+    lines : int64[L, LINE_COLUMNS]
         `QUOTA` (of opted-out work), `BUDGET`, `FROM`, `MIDDLE` and `TO` (its groups: allocated, then unallocated);
         `LAST` and `TAIL` its first point.
-    groups : int64[K, 7]
+    groups : int64[K, GROUP_COLUMNS]
         `G_FROM` .. `G_TO` (positions), `G_GPUS`, `G_MASK`, `G_HEAD` -1.
     q0, q1, keys
         Waiting positions; `KEY_A` the effective minimum run time.
-    tree : int64[B, 8], weights : float64[B, 3]
+    tree : int64[B, BUDGET_COLUMNS], weights : float64[B, 3]
         Links and `DEPTH`; `WEIGHT` among siblings as whole numbers, `GAP` of a parent: the hysteresis in GPU-seconds
         per weight of its children.
     shares : float64[L]

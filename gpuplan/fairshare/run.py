@@ -80,6 +80,11 @@ class Run:
         """Jobs that can never run, by name, with the reason."""
         return {str(self.problem.jobs.name[j]): reason for j, reason in sorted(self.reasons.items())}
 
+    @property
+    def stopped(self) -> str:
+        """Why the run was stopped before its end, as a sentence; empty where it was not."""
+        return self.raw.stopped
+
     @cached_property
     def hours(self) -> Hours:
         """GPU-seconds by team and hour: allocated, unallocated, wanted."""
@@ -201,11 +206,12 @@ class Run:
         return stretches(self)
 
     def report(self) -> dict[str, Any]:
-        """The figures for ``--json``: with ``teams`` (by path), ``violations`` and ``seconds``."""
+        """The figures for ``--json``: with ``teams`` (by path), ``violations``, ``seconds``, ``stopped`` if it was."""
         table = self.teams
         rows = table.astype(object).where(table.notna(), None).set_index("team").to_dict("index")
         teams = {str(team): {str(k): v for k, v in row.items()} for team, row in rows.items()}
-        return {**self.figures, "teams": teams, "violations": self.violations, "seconds": self.seconds}
+        rest = {"teams": teams, "violations": self.violations, "seconds": self.seconds}
+        return {**self.figures, **rest, **({"stopped": self.stopped} if self.stopped else {})}
 
     def __repr__(self) -> str:
         found = self.figures
@@ -214,7 +220,7 @@ class Run:
             f"<Run {self.policy} of {shorten(self.scenario.name)!r}: "
             f"{found['jobs_finished']:,} of {found['jobs_submitted']:,} jobs finished, {wait}, "
             f"occupancy {shown('occupancy', found['occupancy'])}, goodput {shown('goodput', found['goodput'])}, "
-            f"delivered {shown('delivered_share', found['delivered_share'])}>"
+            f"delivered {shown('delivered_share', found['delivered_share'])}{', stopped' if self.stopped else ''}>"
         )
 
     def _repr_html_(self) -> str:
@@ -234,6 +240,11 @@ class Comparison:
     def scenario(self) -> FairshareScenario:
         """The scenario that all runs are of."""
         return next(iter(self.runs.values())).scenario
+
+    @property
+    def stops(self) -> list[str]:
+        """A sentence for every run that was stopped before its end."""
+        return [f"{name}: {run.stopped}" for name, run in self.runs.items() if run.stopped]
 
     @cached_property
     def table(self) -> "pd.DataFrame":
@@ -268,7 +279,7 @@ class Comparison:
                 f"  {shown(figure, run.figures[figure]):>{columns[name]}}" for name, run in self.runs.items()
             )
             lines.append(f"{figure:<{width}}" + "".join(cells) + f"  {unit}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.stops])
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.runs)
@@ -287,6 +298,7 @@ class Comparison:
         return (
             f"<table><caption>{caption}</caption><thead><tr><th></th>{head}<th>unit</th></tr></thead>"
             f"<tbody>{''.join(body)}</tbody></table>"
+            + "".join(f"<p>{html.escape(line)}</p>" for line in self.stops)
         )
 
 

@@ -31,14 +31,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     if request.param == "reference":
         return reference
     from fairshare.engine_answers import engine
-    from gpuplan.fairshare.policies import POLICIES
 
-    def run(scenario: FairshareScenario, policy: str) -> Outcome:
-        if policy not in POLICIES:
-            pytest.skip(f"the engine has no {policy} yet")
-        return engine(scenario, policy)
-
-    return run
+    return engine
 
 
 def starts(outcome: Outcome, unit: int = 1) -> dict[str, Fraction]:

@@ -199,6 +199,10 @@ def test_work_that_never_gets_on_stops_the_run_with_a_sentence(resumable: bool, 
     run = simulate(rivals(resumable=resumable, minimum_s=minimum_s), "fair-share")
     assert run.raw.stopped.startswith("Stopped here: work is preempted again and again")
     assert "needs a longer minimum run time" in run.raw.stopped
+    # a run that was stopped says so wherever it is shown
+    assert "stopped" in repr(run)
+    assert run.stopped in run._repr_html_()
+    assert run.report()["stopped"] == run.stopped
     found = adds_up(run)
     assert found.useful < 1000
     assert run.figures["jobs_outstanding"] == 2

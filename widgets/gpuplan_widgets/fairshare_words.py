@@ -173,7 +173,7 @@ def _told(start: str, entries: Sequence[tuple[float, str]]) -> str:
 def notes(runs: Mapping[str, Run], remarks: Sequence[str] = ()) -> list[str]:
     """What a person may misread: teams below what they are owed, open waits, jobs set aside, an invented workload."""
     sides = list({run.policy: run for run in runs.values()}.values())
-    told = [*remarks]
+    told = [*remarks, *(f"{run.policy}: {run.stopped}" for run in sides if run.stopped)]
     for run in sides:
         told += _unserved(run)
     for run in sides:

@@ -73,13 +73,15 @@ def workload_words(problem: "Problem") -> str:
 
 
 def aside_words(run: "Run") -> str:
-    """How many jobs can never run under this policy, empty if none."""
+    """How many jobs can never run under this policy, and why the run was stopped; empty if neither is so."""
     aside = len(run.reasons)
-    if not aside:
-        return ""
+    words_of = ""
     if aside == 1:
-        return f"1 job is set aside: {safe_text(str(next(iter(run.reasons.values()))), 120)}"
-    return f"{aside:,} jobs are set aside that can never run under {policy_name(run)}"
+        words_of = f"1 job is set aside: {safe_text(str(next(iter(run.reasons.values()))), 120)}"
+    elif aside:
+        words_of = f"{aside:,} jobs are set aside that can never run under {policy_name(run)}"
+    stopped = f"{policy_name(run)}: {run.stopped}" if run.stopped else ""
+    return ". ".join(part for part in (words_of, stopped) if part)
 
 
 def budget_words(problem: "Problem") -> str:

@@ -16,7 +16,7 @@ def run(problem: Problem) -> RawRun:
     too_large = np.flatnonzero((problem.jobs.gpus > mine) & (problem.mask != 0)).tolist()
     reasons = {j: f"{problem.jobs.gpus[j]} GPUs wanted, the team's part is {mine[j]}" for j in too_large}
     order = np.argsort(problem.team, kind="stable")
-    return engine.queue(problem, kernels.LINES, order, lines=problem.team, quota=quota, set_aside=reasons)
+    return engine.queue(problem, kernels.PER_LINE, order, lines=problem.team, quota=quota, set_aside=reasons)
 
 
 POLICY = Policy(
