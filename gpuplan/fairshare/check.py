@@ -329,12 +329,23 @@ def _drain(
 
 
 def _ends(problem: "Problem", raw: "RawRun") -> list[str]:
-    """What still runs runs to the end; without a horizon everything finishes that was not set aside."""
+    """What still runs runs to the end; without a horizon everything finishes that was not set aside.
+
+    Unless the run was stopped because nothing got on: then at its end more interruptions than jobs kept nothing.
+    """
     rows, jobs = raw.stretches, problem.jobs
     found = sentences(
         np.flatnonzero((rows.outcome == RUNNING) & (rows.end_s != raw.end_s)),
         lambda s: f"{named(problem, raw, s)} is said to run still, and the run ends at {raw.end_s} s.",
     )
+    if raw.stopped:
+        got_on = rows.end_s[(rows.kept_s > 0) & (rows.outcome != RUNNING) | (rows.outcome == FINISHED)].max(
+            initial=-1
+        )
+        vain = int(((rows.outcome == PREEMPTED) & (rows.end_s > got_on)).sum())
+        if vain < len(jobs):
+            found.append(f"The run was stopped, and only {vain} interruptions in a row kept nothing.")
+        return found
     if problem.until_s < NEVER:
         return found
     done = np.zeros(len(jobs), bool)

@@ -270,6 +270,10 @@ def test_what_is_left_without_a_horizon() -> None:
     problem = problem_of(made)
     raw = raw_of(problem, [(0, 0, 10, FINISHED, {0: 4})], 10)
     assert check(problem, "fifo", raw) == ["Job 'y' has not finished, and the run is over."]
+    stopped = replace(raw, stopped="Stopped here.")
+    assert check(problem, "fifo", stopped) == [
+        "The run was stopped, and only 0 interruptions in a row kept nothing."
+    ]
     assert check(problem, "fifo", replace(raw, set_aside={1: "a reason"})) == []
     found = check(problem, "fifo", replace(raw, set_aside={0: "a reason"}))
     assert "Job 'x' from 0 to 10 s runs and was set aside." in found
