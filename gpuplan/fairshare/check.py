@@ -35,8 +35,9 @@ def check(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
     if shapes := _shapes(problem, raw):
         return shapes  # nothing else can be looked at
     found: list[str] = []
-    for rule in (_times, _places, _capacity, _turns, _work, _protection, _drains, _ends):
+    for rule in (_times, _places, _capacity, _turns, _work, _protection, _drains):
         found += rule(problem, raw)
+    found += _ends(problem, raw, check_policies.may_wait_for_ever(problem, policy))
     return found + check_policies.violations(problem, policy, raw)
 
 
@@ -328,8 +329,8 @@ def _drain(
     return found
 
 
-def _ends(problem: "Problem", raw: "RawRun") -> list[str]:
-    """What still runs runs to the end; without a horizon everything finishes that was not set aside.
+def _ends(problem: "Problem", raw: "RawRun", may_wait: Bools) -> list[str]:
+    """What still runs runs to the end; without a horizon everything finishes that was not set aside (nor may wait).
 
     Unless the run was stopped because nothing got on: then at its end more interruptions than jobs kept nothing.
     """
@@ -352,6 +353,6 @@ def _ends(problem: "Problem", raw: "RawRun") -> list[str]:
     done[rows.job[rows.outcome == FINISHED]] = True
     done[[*problem.set_aside, *raw.set_aside]] = True
     return found + sentences(
-        np.flatnonzero(~done),
+        np.flatnonzero(~(done | may_wait)),
         lambda j: f"Job {shorten(str(jobs.name[j]))!r} has not finished, and the run is over.",
     )

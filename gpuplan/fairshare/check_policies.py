@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplan.fairshare.check import named, peaks, sentences
-from gpuplan.fairshare.model import Int64
+from gpuplan.fairshare.check import named, sentences
+from gpuplan.fairshare.model import Bools, Int64
 from gpuplan.fairshare.ratios import Ratios
 from gpuplan.fairshare.raw import PREEMPTED
 from gpuplan.fairshare.shares import partition
@@ -38,6 +38,18 @@ def violations(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
     if policy == "fair-share":
         rules.append(_evictions)
     return [sentence for rule in rules for sentence in rule(problem, policy, raw)]
+
+
+def may_wait_for_ever(problem: "Problem", policy: str) -> Bools:
+    """Jobs that may wait when nothing is left to happen: their team's part has become too small for them."""
+    if policy != "static-partitions" or len(problem.epochs) == 1:
+        return np.zeros(len(problem.jobs), np.bool_)
+    return problem.jobs.gpus > _parts(problem)[-1, problem.team]
+
+
+def _parts(problem: "Problem") -> Int64:
+    """GPUs of each team from the start of each of the problem's epochs on, int64[E, L]."""
+    return np.stack([partition(tree, problem.gpus) for tree in problem.epochs.trees])
 
 
 def _claims(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
@@ -73,7 +85,10 @@ def _interrupts(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
 
 
 def _lines(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
-    """In a strict line nobody starts for the first time while somebody who came earlier waits for it."""
+    """In a strict line nobody starts for the first time while somebody who came earlier waits for it.
+
+    Where budgets change, a job that is larger than its team's part at that time is in nobody's way.
+    """
     jobs, n = problem.jobs, len(problem.jobs)
     first = np.full(n, np.iinfo(np.int64).max)
     first[raw.stretches.job[::-1]] = raw.stretches.start_s[::-1]
@@ -82,11 +97,20 @@ def _lines(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
     stands[[*problem.set_aside, *raw.set_aside]] = False
     rows = np.flatnonzero(stands)
     rows = rows[np.argsort(line[rows], kind="stable")]
+    parts = _parts(problem) if policy == "static-partitions" and len(problem.epochs) > 1 else None
     found: list[str] = []
     for members in np.split(rows, np.flatnonzero(np.diff(line[rows])) + 1):
         latest = np.maximum.accumulate(first[members]) if len(members) else first[members]
+        passing = members[first[members] < latest]
+        if parts is not None:
+            part = parts[problem.epochs.index(first[passing]), problem.team[passing]]
+            stood = [
+                bool(((members < j) & (first[members] > first[j]) & (jobs.gpus[members] <= most)).any())
+                for j, most in zip(passing.tolist(), part.tolist(), strict=True)
+            ]
+            passing = passing[np.array(stood, np.bool_)]
         found += sentences(
-            members[first[members] < latest],
+            passing,
             lambda j: (
                 f"Job {shorten(str(jobs.name[j]))!r} starts at {first[j]} s, before one that came earlier."
             ),
@@ -95,17 +119,25 @@ def _lines(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
 
 
 def _quotas(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
-    """No team has more GPUs in use than its part."""
+    """No team has more GPUs in use than its part when work of it starts (a part may shrink below what runs)."""
     rows = raw.stretches
-    quota = partition(problem.tree, problem.gpus)
-    high, when = peaks(
-        problem.team[rows.job], rows.start_s, rows.end_s, problem.jobs.gpus[rows.job], len(quota)
-    )
+    some = np.flatnonzero(rows.end_s > rows.start_s)
+    team = np.tile(problem.team[rows.job[some]], 2)
+    when = np.concatenate([rows.start_s[some], rows.end_s[some]])
+    gpus = problem.jobs.gpus[rows.job[some]]
+    change = np.concatenate([gpus, -gpus])
+    order = np.lexsort((change, when, team))  # at one instant ends come first
+    team, when, change = team[order], when[order], change[order]
+    level = np.cumsum(change)  # every team's changes add up to zero, so the next one starts at zero
+    part = _parts(problem)[problem.epochs.index(when), team]
+    above = np.flatnonzero((change > 0) & (level > part))
+    high = above[np.lexsort((when[above], -level[above], team[above]))]
+    _, worst = np.unique(team[high], return_index=True)
     return sentences(
-        np.flatnonzero(high > quota),
+        high[worst],
         lambda k: (
-            f"Team {shorten(problem.tree.teams[k])!r} has {high[k]} GPUs in use at {when[k]} s; its part is "
-            f"{quota[k]}."
+            f"Team {shorten(problem.tree.teams[team[k]])!r} has {level[k]} GPUs in use at {when[k]} s; its part is "
+            f"{part[k]}."
         ),
     )
 
@@ -149,9 +181,10 @@ class _Instant:
 
     def __init__(self, problem: "Problem", raw: "RawRun") -> None:
         self.problem, self.rows = problem, raw.stretches
-        tree = problem.tree
+        tree, amount = problem.tree, problem.gpus * problem.scenario.window_s
         self.parent = tree.parent.tolist()
-        self.claim = [share * problem.gpus * problem.scenario.window_s for share in tree.exact]
+        self.claims = [[share * amount for share in then.exact] for then in problem.epochs.trees]
+        self.claim = self.claims[0]
         self.path = [self._path(leaf) for leaf in tree.leaves.tolist()]
         self.hysteresis = Fraction(problem.hysteresis) - _ROUNDING
         self.first_place = np.searchsorted(self.rows.place_stretch, np.arange(len(self.rows) + 1))
@@ -168,6 +201,7 @@ class _Instant:
     def without_claim(self, t: int, used: Int64, gone: Int64) -> list[int]:
         """Of the stretches preempted at ``t`` those that nothing had a claim on."""
         rows = self.rows
+        self.claim = self.claims[int(self.problem.epochs.index(t))]
         amounts = [int(u) for u in used.tolist()]
         left = set(gone.tolist())
         first = int(np.searchsorted(rows.start_s, t))

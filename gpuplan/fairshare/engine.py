@@ -49,8 +49,8 @@ def queue(
         Jobs by their place in line (those of line 0 first); by arrival where there is none.
     lines : int64[J], optional
         Line of each job; one line for all where there is none.
-    quota : int64[L], optional
-        GPUs that each line may hold.
+    quota : int64[E, L], optional
+        GPUs that each line, a team's, may hold from each of ``problem.epochs`` on.
     fair_tree
         Lines are teams, ranked by Slurm's Fair Tree over decayed usage.
     set_aside
@@ -63,15 +63,17 @@ def queue(
     first = np.cumsum(np.bincount(line, minlength=n_lines)) - np.bincount(line, minlength=n_lines)
     rows = np.zeros((n_lines, kernels.LINE_COLUMNS), np.int64)
     rows[:, kernels.LOW] = rows[:, kernels.HIGH] = first
-    rows[:, kernels.QUOTA] = NEVER if quota is None else quota
+    rows[:, kernels.QUOTA] = NEVER if quota is None else quota[0]
     rows[:, kernels.RANKED] = np.arange(n_lines)
     tree, usage = (
         budgets(problem.tree)
         if fair_tree
         else (np.zeros((0, kernels.BUDGET_COLUMNS), np.int64), np.zeros((0, 3)))
     )
-    if fair_tree:
+    changes, changed = no_changes()
+    if fair_tree or quota is not None:
         rows[:, kernels.BUDGET] = problem.tree.leaves
+        changes, changed = changes_of_lines(problem, quota)
     table = work(problem, aside, by, line)
     keys = np.zeros((len(by), 2), np.int64)
     if kind in (kernels.SKIP, kernels.EASY):
@@ -81,10 +83,18 @@ def queue(
     drains = drain_table(problem)
     tables = Tables(problem)
     fails = np.zeros((2, 1 + table[:, kernels.GROUP].max(initial=0)), np.int64)
-    still = (table, *nodes(problem), by, rows, *empty_set(len(by)), keys, tree, usage, drains, fails)
+    still = (table, *nodes(problem), by, rows, *empty_set(len(by)), keys, tree, usage, changes, changed)
     decay = 0.5 ** (DECAY_STEP_S / problem.scenario.window_s)
     while kernels.run_queue(
-        kind, rules(problem), decay, tables.state, problem.jobs.submit_s, *still, *tables.growing
+        kind,
+        rules(problem),
+        decay,
+        tables.state,
+        problem.jobs.submit_s,
+        *still,
+        drains,
+        fails,
+        *tables.growing,
     ):
         tables.grow()
     return raw_run(problem, tables, drains, aside)
@@ -124,7 +134,8 @@ def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
     table[:, kernels.RANK], table[:, kernels.PRIORITY], table[:, kernels.OPTED] = ranks, jobs.priority, opted
     groups, rows = groups_of(table, order, columns, n_lines)
     rows[:, kernels.QUOTA] = np.where(np.arange(n_lines) > 0, limit, NEVER) if tiers else NEVER
-    links, weights, shares = budget_weights(problem)
+    links, weights, shares = budget_weights(problem, problem.tree)
+    changes, changed = no_changes() if tiers else changes_of_budgets(problem)
     if not tiers:
         rows[:, kernels.BUDGET] = problem.tree.leaves
     keys = np.zeros((n, 2), np.int64)
@@ -136,7 +147,8 @@ def contract(problem: Problem, *, tiers: bool = False) -> RawRun:
         np.zeros(n + 1, np.int64),
         np.zeros((problem.gpus + 1, 2), np.int64),
     )
-    still = (table, *nodes(problem), order, rows, groups, *empty_set(n), keys, links, weights, shares, drains)
+    budget = (links, weights, shares, changes, changed)
+    still = (table, *nodes(problem), order, rows, groups, *empty_set(n), keys, *budget, drains)
     status = PAUSED
     while status == PAUSED:
         status = kernels.run_contract(
@@ -184,12 +196,11 @@ def groups_of(
     return groups, rows
 
 
-def budget_weights(problem: Problem) -> tuple[Int64, Floats, Floats]:
+def budget_weights(problem: Problem, tree: Tree) -> tuple[Int64, Floats, Floats]:
     """Links of the budgets, what sorts them, shares of the leaves (see `gpuplan.fairshare.kernels.run_contract`).
 
     Weights are whole numbers, so that equal ratios are equal numbers: a quotient of whole numbers is rounded correctly.
     """
-    tree = problem.tree
     n = len(tree.path)
     links = budgets(tree)[0]
     links[:, kernels.DEPTH :] = 0
@@ -209,6 +220,33 @@ def budget_weights(problem: Problem) -> tuple[Int64, Floats, Floats]:
             weights[parent, kernels.GAP] = float(gap)
     weights[0, kernels.WEIGHT] = 1.0
     return links, weights, np.array(whole_numbers([tree.exact[b] for b in tree.leaves.tolist()]), np.float64)
+
+
+def no_changes() -> tuple[Int64, Floats]:
+    """The kernels' tables of changes where budgets stay as they are."""
+    return np.zeros(0, np.int64), np.zeros((0, 0, kernels.CHANGE_COLUMNS))
+
+
+def changes_of_budgets(problem: Problem) -> tuple[Int64, Floats]:
+    """When budgets change, and what sorts them from then on (see `gpuplan.fairshare.kernels.run_contract`)."""
+    epochs = problem.epochs
+    changed = np.zeros((len(epochs) - 1, len(problem.tree.path), kernels.CHANGE_COLUMNS))
+    for rows, tree in zip(changed, epochs.trees[1:], strict=True):
+        _, weights, shares = budget_weights(problem, tree)
+        rows[:, kernels.N_WEIGHT] = weights[:, kernels.WEIGHT]
+        rows[:, kernels.N_GAP] = weights[:, kernels.GAP]
+        rows[tree.leaves, kernels.N_PART] = shares
+    return epochs.start_s[1:], changed
+
+
+def changes_of_lines(problem: Problem, quota: Int64 | None) -> tuple[Int64, Floats]:
+    """When budgets change, and shares and quotas of teams from then on (see `gpuplan.fairshare.kernels.run_queue`)."""
+    epochs = problem.epochs
+    changed = np.zeros((len(epochs) - 1, len(problem.tree.path), kernels.CHANGE_COLUMNS))
+    for k, tree in enumerate(epochs.trees[1:]):
+        changed[k, :, kernels.N_WEIGHT] = budgets(tree)[1][:, kernels.SHARE]
+        changed[k, tree.leaves, kernels.N_PART] = NEVER if quota is None else quota[k + 1]
+    return epochs.start_s[1:], changed
 
 
 def whole_numbers(fractions: Sequence[Fraction]) -> list[int]:

@@ -1,12 +1,12 @@
 """The fair-share kernels: an event-driven simulator, arrays in, arrays out, nothing validated.
 
 Shapes used throughout: ``J`` jobs in order of arrival (submission, then id), ``P`` pools, ``N`` nodes,
-``G`` GPUs, ``L`` lines, ``D`` drains. Times are seconds, int64; ``NEVER`` (2**60) is an instant that never
-comes. ``-1`` means "none".
+``G`` GPUs, ``L`` lines, ``B`` budgets, ``D`` drains, ``C`` changes of the budgets. Times are seconds, int64; ``NEVER``
+(2**60) is an instant that never comes. ``-1`` means "none".
 
 Both simulators jump from one instant to the next at which something can change. At one instant: what ends
-gives its GPUs back, repairs end, hosts that drain lose what may be taken from them, arrivals join the line, starts
-are decided. Work of zero seconds ends at the instant of its start: the same instant comes again.
+gives its GPUs back, repairs end, hosts that drain lose what may be taken from them, budgets change, arrivals join the
+line, starts are decided. Work of zero seconds ends at the instant of its start: the same instant comes again.
 
 State travels in tables with a row per job (``w``), node (``m``), pool, GPU (``seats``), line and budget
 (``tree``); their columns are named below, their widths beside the names: whoever makes a table takes it from there.
@@ -93,6 +93,10 @@ PARENT, DOWN, BESIDE, LEAF, STACK, DEPTH, HAD, OPEN = range(8)
 BUDGET_COLUMNS = 8
 SHARE, USED, LEVEL = range(3)
 KEY, WEIGHT, GAP = range(3)
+# ``changed`` float64[C, B, CHANGE_COLUMNS], a row per budget from each of the instants ``changes`` on: weight among
+# siblings, hysteresis of a parent, part of a leaf (its share in any unit; GPUs that its line may hold)
+N_WEIGHT, N_GAP, N_PART = range(3)
+CHANGE_COLUMNS = 3
 # ``rules`` and ``state`` of a simulation
 HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
 (
@@ -110,8 +114,9 @@ HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
     S_VAIN,
     S_MARKS,
     S_DEFERRED,
-) = range(14)
-STATE_COLUMNS = 14
+    S_CHANGED,
+) = range(15)
+STATE_COLUMNS = 15
 
 
 @njit_leaf
@@ -793,6 +798,15 @@ def enter(w: Ints, lines: Ints, q0: Ints, q1: Ints, keys: Ints, j: int) -> None:
     lines[line, HIGH] = max(lines[line, HIGH], p + 1)
 
 
+@njit_step
+def change_lines(changed: Floats, c: int, lines: Ints, usage: Floats) -> None:
+    """From now on lines have the shares (`SHARE`) and quotas (`QUOTA`) of change ``c``; what they hold they keep."""
+    for b in range(len(usage)):
+        usage[b, SHARE] = changed[c, b, N_WEIGHT]
+    for line in range(len(lines)):
+        lines[line, QUOTA] = i64(changed[c, lines[line, BUDGET], N_PART])
+
+
 @njit_kernel
 def run_queue(
     kind: int,
@@ -811,6 +825,8 @@ def run_queue(
     keys: Ints,
     tree: Ints,
     usage: Floats,
+    changes: Ints,
+    changed: Floats,
     drains: Ints,
     fails: Ints,
     heap: Ints,
@@ -819,7 +835,7 @@ def run_queue(
 ) -> Number:
     """Simulate a policy without preemption: who is first in line starts, and what happens to those behind.
 
-    Everything but ``kind``, ``rules``, ``decay``, ``submit`` and ``order`` is overwritten.
+    Everything but ``kind``, ``rules``, ``decay``, ``submit``, ``order``, ``changes`` and ``changed`` is overwritten.
 
     Parameters
     ----------
@@ -840,13 +856,16 @@ def run_queue(
         Jobs by line, then by their place in it.
     lines : int64[L, LINE_COLUMNS]
         `LOW` and `HIGH`: nobody of a line waits before position ``LOW`` or from ``HIGH`` on (both the line's first
-        position at first); `HELD`, 0; `QUOTA` (GPUs it may hold at once under `PER_LINE`); `BUDGET` (its row in
-        ``tree``); `RANKED` (the lines in the order in which they are visited).
+        position at first); `HELD`, 0; `QUOTA` (GPUs it may hold at once under `PER_LINE`; who wants more is passed
+        over); `BUDGET` (its row in ``tree`` and ``changed``); `RANKED` (the lines in the order in which they are
+        visited).
     q0, q1, keys
         The set of waiting positions, empty; `KEY_A` GPUs (0 where order alone counts), `KEY_B` `bit_length` of the
         declared limit.
     tree, usage
         See `rank_lines`; of length 0: lines keep their order.
+    changes : int64[C], changed : float64[C, B, CHANGE_COLUMNS]
+        Instants, ascending, and what holds from then on (`change_lines`).
     drains : int64[D, 7]
     fails : int64[2, C]
         ``C`` groups of jobs with equal masks.
@@ -868,6 +887,7 @@ def run_queue(
     resumes = state[S_PAUSED]
     lists = 1 if kind == EASY or len(drains) > 0 else 0
     n_groups = fails.shape[1]
+    n_changed = state[S_CHANGED]
     drain_at = next_of_drains(drains)
     status = 0
     while True:
@@ -883,6 +903,8 @@ def run_queue(
                 instant = heap[0, 0]
             if drain_at < instant:
                 instant = drain_at
+            if n_changed < len(changes) and n_waiting > 0 and changes[n_changed] < instant:
+                instant = changes[n_changed]
             if instant >= rules[HORIZON]:
                 if rules[HORIZON] < NEVER:
                     t = rules[HORIZON]
@@ -916,6 +938,9 @@ def run_queue(
                             n_waiting += 1
                 begin_repairs(m, drains, t)
                 drain_at = next_of_drains(drains)
+            while n_changed < len(changes) and changes[n_changed] <= t:
+                change_lines(changed, n_changed, lines, usage)
+                n_changed += 1
             while i < n_jobs and submit[i] <= t:
                 if w[i, MASK] != 0:
                     enter(w, lines, q0, q1, keys, i)
@@ -991,7 +1016,8 @@ def run_queue(
                 elif kind == STRICT:
                     stop = True
                 elif kind == PER_LINE:
-                    break
+                    if g <= lines[line, QUOTA]:
+                        break
                 elif kind == PER_TYPE:
                     blocked_pools |= w[j, MASK]
                     stop = blocked_pools == (i64(1) << (len(pools) - 1)) - 1
@@ -1024,6 +1050,7 @@ def run_queue(
     state[S_PLACES] = n_places
     state[S_WAITING] = n_waiting
     state[S_PAUSED] = resumes
+    state[S_CHANGED] = n_changed
     if status == 0:
         cut_off(w, log, n_log, t)
     return status
@@ -1911,6 +1938,16 @@ def note_rates(lines: Ints, points: Ints, n_points: int, t: int) -> Number:
     return n_points
 
 
+@njit_step
+def change_weights(changed: Floats, c: int, lines: Ints, weights: Floats, shares: Floats) -> None:
+    """From now on budgets have the weights, gaps and shares of change ``c``; their numbers follow in `measure`."""
+    for b in range(len(weights)):
+        weights[b, WEIGHT] = changed[c, b, N_WEIGHT]
+        weights[b, GAP] = changed[c, b, N_GAP]
+    for line in range(len(lines)):
+        shares[line] = changed[c, lines[line, BUDGET], N_PART]
+
+
 @njit_kernel
 def run_contract(
     tiers: int,
@@ -1930,6 +1967,8 @@ def run_contract(
     tree: Ints,
     weights: Floats,
     shares: Floats,
+    changes: Ints,
+    changed: Floats,
     drains: Ints,
     fails: Ints,
     deferred: Ints,
@@ -1942,7 +1981,7 @@ def run_contract(
 ) -> Number:
     """Simulate budgets with time slicing (``tiers`` 0) or priority tiers with preemption (1).
 
-    Everything but ``tiers``, ``rules``, ``submit``, ``order`` and ``shares`` is overwritten.
+    Everything but ``tiers``, ``rules``, ``submit``, ``order``, ``changes`` and ``changed`` is overwritten.
 
     Parameters
     ----------
@@ -1969,6 +2008,8 @@ def run_contract(
         per weight of its children.
     shares : float64[L]
         Shares of the leaves, in any unit.
+    changes : int64[C], changed : float64[C, B, CHANGE_COLUMNS]
+        Instants, ascending, and what holds from then on (`change_weights`); none under tiers.
     fails : int64[2, C]
     deferred : int64[J + 1]
         Jobs that were interrupted at this instant.
@@ -1997,6 +2038,7 @@ def run_contract(
     drain_at = next_of_drains(drains)
     n_deferred = state[S_DEFERRED]
     vain = state[S_VAIN]
+    n_changed = state[S_CHANGED]
     status = 0
     while True:
         if not resumes:
@@ -2019,6 +2061,8 @@ def run_contract(
             instant = min(instant, drain_at)
             if instant == NEVER and n_deferred > 0:
                 instant = t + 1  # nothing else will happen that lets them start again
+            if n_changed < len(changes) and n_waiting + n_deferred > 0:
+                instant = min(instant, changes[n_changed])
             if instant >= rules[HORIZON]:
                 if rules[HORIZON] < NEVER:
                     t = rules[HORIZON]
@@ -2075,6 +2119,10 @@ def run_contract(
                             k += 1
                 begin_repairs(m, drains, t)
                 drain_at = next_of_drains(drains)
+            while n_changed < len(changes) and changes[n_changed] <= t:
+                change_weights(changed, n_changed, lines, weights, shares)
+                n_changed += 1
+                vain = i64(0)
             while i < n_jobs and submit[i] <= t:
                 if w[i, MASK] != 0:
                     n_asking += ask(w, lines, groups, q0, q1, keys, i)
@@ -2365,6 +2413,7 @@ def run_contract(
     state[S_MARKS] = marks
     state[S_DEFERRED] = n_deferred
     state[S_VAIN] = vain
+    state[S_CHANGED] = n_changed
     if status != 1:
         cut_off(w, log, n_log, t)
     return status

@@ -106,6 +106,14 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetChange:
+    """From `at_s` on budgets have other weights: pairs of path and weight, by path; who is not named keeps its own."""
+
+    at_s: int
+    weights: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Generate:
     """What a generated workload is asked to look like (see `gpuplan.fairshare.workloads`).
 
@@ -122,9 +130,9 @@ class Generate:
 class FairshareScenario:
     """One cluster over weeks: pools of GPUs, a tree of budgets, a contract, jobs.
 
-    `jobs` are those of a file, or None where they are made from `generate`. `until_s`: the run stops there
-    (None: when nothing is left to do). `notes` are sentences about what was decided while reading
-    (rows changed, defaults taken), shown with every result.
+    `budget_changes` are in order of their instants. `jobs` are those of a file, or None where they are made from
+    `generate`. `until_s`: the run stops there (None: when nothing is left to do). `notes` are sentences about what was
+    decided while reading (rows changed, defaults taken), shown with every result.
     """
 
     name: str
@@ -140,6 +148,7 @@ class FairshareScenario:
     until_s: int | None = None
     about: str = ""
     notes: tuple[str, ...] = field(default=(), compare=False)
+    budget_changes: tuple[BudgetChange, ...] = ()
 
     kind = "fairshare"
 

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from gpuplan.fairshare.epochs import Epochs, epochs_of
 from gpuplan.fairshare.jobs import Jobs
 from gpuplan.fairshare.model import NEVER, FairshareScenario, Int64, Pool
 from gpuplan.fairshare.tree import Tree, tree_of
@@ -20,7 +21,8 @@ class Problem:
     Attributes
     ----------
     scenario, jobs, tree
-        `jobs` are those of the scenario's file, or generated; with the habits of `scenario.behaviour`.
+        `jobs` are those of the scenario's file, or generated; with the habits of `scenario.behaviour`. `tree` is
+        that of the start.
     team : int64[J]
         Index into ``tree.leaves``.
     minimum_s : int64[J]
@@ -39,6 +41,8 @@ class Problem:
         Of the contract; the cap over the window where it gives none.
     set_aside : dict
         Jobs (rows) that can never run, with the reason.
+    epochs
+        The trees over time, where budgets change.
     """
 
     scenario: FairshareScenario
@@ -54,13 +58,15 @@ class Problem:
     until_s: int
     hysteresis: float
     set_aside: dict[int, str]
+    epochs: Epochs
 
 
 @lru_cache(maxsize=8)
 def compile_problem(scenario: FairshareScenario) -> Problem:
     """The arrays of a scenario; generated workloads are made here, habits are applied here."""
-    tree = tree_of(scenario.budget)
-    jobs = jobs_of(scenario, tree)
+    epochs = epochs_of(scenario.budget, scenario.budget_changes)
+    tree = epochs.trees[0]
+    jobs = jobs_of(scenario, tree_of(scenario.budget))
     contract = scenario.contract
     minimum = np.minimum(np.minimum(jobs.minimum_s, contract.max_min_runtime_s), jobs.limit_s)
     mask, set_aside = where_jobs_fit(scenario.pools, jobs)
@@ -82,6 +88,7 @@ def compile_problem(scenario: FairshareScenario) -> Problem:
         NEVER if scenario.until_s is None else scenario.until_s,
         contract.max_min_runtime_s / scenario.window_s if hysteresis is None else hysteresis,
         set_aside,
+        epochs,
     )
 
 

@@ -16,8 +16,8 @@ class Ratios:
     """Window integrals and protected time ahead of each budget, at any instants.
 
     ``ratio = (GPU-seconds of allocated work over the last W + GPUs x protected time still to run)
-    / (share x installed GPUs x W)``, with W the window from the first instant on. A parent's numerator is the
-    sum of its leaves'.
+    / (share x installed GPUs x W)``, with W the window from the first instant on and the share that holds then. A
+    parent's numerator is the sum of its leaves'.
     """
 
     def __init__(self, problem: "Problem", raw: "RawRun") -> None:
@@ -74,12 +74,12 @@ class Ratios:
         return found
 
     def at(self, times: Int64, *, before: bool = False) -> Floats:
-        """Ratios of all budgets, float64[B, T]; infinite for a share of 0."""
-        tree = self.problem.tree
-        claim = tree.share * self.problem.gpus * self.window_s
+        """Ratios of all budgets to the shares that hold then, float64[B, T]; infinite for a share of 0."""
+        share = self.problem.epochs.shares(times)
+        claim = share * self.problem.gpus * self.window_s
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.of_budgets(times, before=before) / claim[:, None]
-        found[tree.share == 0] = np.inf
+            found = self.of_budgets(times, before=before) / claim
+        found[share == 0] = np.inf
         return found
 
 

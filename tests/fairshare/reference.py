@@ -19,6 +19,9 @@ TOO_MANY = 20_000
 
 SLURM_STEP_S = 300
 
+#: Policies that know shares.
+SHARING = ("fair-share", "fair-tree", "static-partitions")
+
 
 @dataclass
 class Stretch:
@@ -123,12 +126,32 @@ def budget_tree(top: tuple[BudgetNode, ...]) -> tuple[Budget, list[Budget], list
     return root, leaves, paths
 
 
+def among_siblings(budget: Budget) -> list[Fraction]:
+    """Shares among siblings of everything below a budget."""
+    return [share for child in budget.children for share in (child.among, *among_siblings(child))]
+
+
+def with_weights(
+    siblings: tuple[BudgetNode, ...], weights: dict[str, float], above: str = ""
+) -> tuple[BudgetNode, ...]:
+    """The same budgets; those that are named by path weigh what is said there."""
+    return tuple(
+        BudgetNode(
+            s.name,
+            weights.get(above + s.name, s.weight),
+            with_weights(s.children, weights, f"{above}{s.name}/"),
+        )
+        for s in siblings
+    )
+
+
 class World:
     """The cluster, its jobs and the clock."""
 
     def __init__(self, scenario: FairshareScenario, policy: str) -> None:
         self.scenario, self.policy, self.contract = scenario, policy, scenario.contract
         self.root, self.leaves, self.paths = budget_tree(scenario.budget)
+        self.changes = self.read_changes() if policy in SHARING else []
         self.size = [pool.gpus_per_node for pool in scenario.pools for _ in range(pool.nodes)]
         self.pool_of = [p for p, pool in enumerate(scenario.pools) for _ in range(pool.nodes)]
         self.gpus = sum(self.size)
@@ -142,6 +165,18 @@ class World:
         self.reserved_start: dict[int, int | float] = {}
         self.works = self.read_jobs()
         self.set_aside = {w.index for w in self.works if not w.pools}
+
+    def read_changes(self) -> list[tuple[int, Budget, list[Budget]]]:
+        """Instants from which other shares hold, with the tree; one that gives the same shares changes nothing."""
+        found: list[tuple[int, Budget, list[Budget]]] = []
+        top, shares = self.scenario.budget, among_siblings(self.root)
+        for change in sorted(self.scenario.budget_changes, key=lambda c: c.at_s):
+            top = with_weights(top, dict(change.weights))
+            root, leaves, _ = budget_tree(top)
+            if among_siblings(root) != shares:
+                shares = among_siblings(root)
+                found.append((change.at_s, root, leaves))
+        return found
 
     def read_jobs(self) -> list[Work]:
         jobs = self.scenario.jobs
@@ -278,7 +313,10 @@ class World:
                 times.append(drain.from_s + self.contract.max_min_runtime_s)
         times += [int(s) for s in self.reserved_start.values() if s < inf]
         stranded = any(w.waiting and w.evicted_at == self.t for w in self.works)
-        return min((time for time in times if time > self.t), default=self.t + 1 if stranded else None)
+        found = min((time for time in times if time > self.t), default=self.t + 1 if stranded else None)
+        # a change is no event of the cluster: what was evicted does not wait for it
+        changes = [at for at, _, _ in self.changes if at > self.t]
+        return min([*changes, *([found] if found is not None else [])], default=None)
 
     def run(self, starts: Callable[["World"], None]) -> None:
         until = self.scenario.until_s
@@ -298,13 +336,17 @@ class World:
         raise AssertionError("the reference does not end")
 
     def process(self, starts: Callable[["World"], None]) -> None:
-        """One instant: releases, repairs, drains, arrivals, starts; again while work of no length ends in it."""
+        """One instant: releases, repairs, drains, changes of budgets, arrivals, starts.
+
+        Again while work of no length ends in it.
+        """
         while True:
             self.ended_early = False
             for work in self.works:
                 if work.running and self.true_end(work) == self.t:
                     self.finish(work)
             self.repair_and_drain()
+            self.change_budgets()
             for work in self.works:
                 if work.submit == self.t and work.index not in self.set_aside and not self.has_run(work):
                     work.waiting = True
@@ -332,6 +374,14 @@ class World:
             if not self.occupants(drain.node):
                 drain.repair_start, drain.repair_end = self.t, self.t + drain.repair_s
                 self.something_happened = True
+
+    def change_budgets(self) -> None:
+        """Other shares hold from now on; nobody loses GPUs by that alone, and what was used stays used."""
+        for at, root, leaves in self.changes:
+            if at == self.t:
+                self.root, self.leaves = root, leaves
+                # where nobody waits, nothing is decided
+                self.something_happened |= any(w.waiting for w in self.works)
 
     def clear(self, work: Work, patience_is_over: bool) -> None:
         """What becomes of an occupant of a draining node."""

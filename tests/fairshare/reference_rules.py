@@ -196,9 +196,9 @@ def earliest_span(world: World, work: Work) -> float:
 # ---------------------------------------------------------------- monopolies
 
 
-def quotas(world: World) -> list[int]:
+def quotas(world: World, leaves: list[Budget]) -> list[int]:
     """GPUs of every team: the largest remainder of its share, ties in the tree's order."""
-    exact = [leaf.share * world.gpus for leaf in world.leaves]
+    exact = [leaf.share * world.gpus for leaf in leaves]
     whole = [int(x) for x in exact]
     left = world.gpus - sum(whole)
     for k in sorted(range(len(exact)), key=lambda k: (whole[k] - exact[k], k))[:left]:
@@ -207,8 +207,9 @@ def quotas(world: World) -> list[int]:
 
 
 def static_partitions(world: World) -> None:
-    for leaf, quota in enumerate(quotas(world)):
-        for work in [w for w in world.line() if w.leaf == leaf]:
+    for leaf, quota in enumerate(quotas(world, world.leaves)):
+        # who is larger than the part as it is now stands in nobody's way
+        for work in [w for w in world.line() if w.leaf == leaf and w.gpus <= quota]:
             used = sum(w.gpus for w in world.works if w.running and w.leaf == leaf)
             if used + work.gpus > quota or not start_if_it_fits(world, work):
                 break
@@ -337,8 +338,14 @@ def fair_tree_ranks(world: World, budget: Budget) -> list[int]:
 def never_runs(world: World) -> set[int]:
     """Jobs that a policy sets aside beyond those that fit no pool."""
     if world.policy == "static-partitions":
-        quota = quotas(world)
-        return {w.index for w in world.works if w.gpus > quota[w.leaf]}
+        since = [0, *(at for at, _, _ in world.changes)]
+        parts = [quotas(world, world.leaves), *(quotas(world, leaves) for _, _, leaves in world.changes)]
+        until = [*since[1:], inf]
+        return {
+            w.index
+            for w in world.works
+            if all(w.gpus > part[w.leaf] for part, end in zip(parts, until, strict=True) if end > w.submit)
+        }
     return set()
 
 

@@ -9,6 +9,7 @@ from gpuplan.fairshare.jobs import Jobs, jobs
 from gpuplan.fairshare.model import (
     NEVER,
     Behaviour,
+    BudgetChange,
     BudgetNode,
     Contract,
     Drain,
@@ -110,6 +111,30 @@ def drain_lists(draw: st.DrawFn, pools: tuple[Pool, ...]) -> tuple[Drain, ...]:
     return tuple(Drain(node, draw(TIMES), draw(st.integers(1, 12))) for node in which)
 
 
+def weights_of(budget: tuple[BudgetNode, ...], above: str = "") -> dict[str, float]:
+    """Weights of all budgets by path."""
+    found: dict[str, float] = {}
+    for node in budget:
+        found[above + node.name] = node.weight
+        found |= weights_of(node.children, f"{above}{node.name}/")
+    return found
+
+
+@st.composite
+def budget_changes(draw: st.DrawFn, budget: tuple[BudgetNode, ...]) -> tuple[BudgetChange, ...]:
+    """Up to three changes, some of which change nothing; siblings never all weigh 0."""
+    present, found = weights_of(budget), []
+    for at in sorted(draw(st.lists(TIMES, unique=True, max_size=3))):
+        named = draw(st.lists(st.sampled_from(sorted(present)), unique=True, min_size=1))
+        new = {path: draw(WEIGHTS) for path in named}
+        then = present | new
+        parents = {path.rpartition("/")[0] for path in then}
+        if all(any(w > 0 for p, w in then.items() if p.rpartition("/")[0] == above) for above in parents):
+            present = then
+            found.append(BudgetChange(at, tuple(sorted(new.items()))))
+    return tuple(found)
+
+
 CONTRACTS = st.builds(
     Contract,
     max_min_runtime_s=st.sampled_from([0, 1, 3, 6, 20]),
@@ -125,6 +150,7 @@ def scenarios(
     pools: st.SearchStrategy[tuple[Pool, ...]] = POOLS,
     *,
     drains: bool = True,
+    changes: bool = True,
     most: int = 14,
 ) -> FairshareScenario:
     """A tiny scenario; every other one stops at a horizon, and one without limits always does."""
@@ -139,6 +165,7 @@ def scenarios(
         behaviour=Behaviour(opt_out_limit_gpus=draw(st.integers(0, 4))),
         drains=draw(drain_lists(some_pools)) if drains else (),
         until_s=draw(st.one_of(st.none(), st.integers(1, 60))),
+        budget_changes=draw(budget_changes(budget)) if changes else (),
     )
     return stretched(tiny, draw(st.sampled_from([1, 1, 50])))
 
@@ -166,4 +193,5 @@ def stretched(scenario: FairshareScenario, times: int) -> FairshareScenario:
         ),
         drains=tuple(Drain(d.node, d.from_s * times, d.repair_s * times) for d in scenario.drains),
         until_s=None if scenario.until_s is None else scenario.until_s * times,
+        budget_changes=tuple(BudgetChange(c.at_s * times, c.weights) for c in scenario.budget_changes),
     )
