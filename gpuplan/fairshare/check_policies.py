@@ -44,7 +44,8 @@ def may_wait_for_ever(problem: "Problem", policy: str) -> Bools:
     """Jobs that may wait when nothing is left to happen: their team's part has become too small for them."""
     if policy != "static-partitions" or len(problem.epochs) == 1:
         return np.zeros(len(problem.jobs), np.bool_)
-    return problem.jobs.gpus > _parts(problem)[-1, problem.team]
+    larger: Bools = problem.jobs.gpus > _parts(problem)[-1, problem.team]
+    return larger
 
 
 def _parts(problem: "Problem") -> Int64:

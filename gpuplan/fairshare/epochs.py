@@ -74,11 +74,11 @@ def epochs_of(budget: Budget, changes: tuple[BudgetChange, ...]) -> Epochs:
     budget
         Top-level budgets as they are at first.
     changes
-        In order of their instants; paths are those of the tree.
+        Paths are those of the tree.
     """
     starts, budgets = [0], [budget]
     present = budget
-    for change in changes:
+    for change in sorted(changes, key=lambda change: change.at_s):
         present = reweighted(present, dict(change.weights))
         if change.at_s == 0:
             budgets[0] = present

@@ -76,17 +76,33 @@ def _line(now: Instant, j: int) -> str:
         mine = waiting[(problem.mask[waiting] & problem.mask[j]) != 0]
         return _behind(now, j, mine, "in line for these GPUs", strict=True)
     if run.policy == "static-partitions":
-        part = int(partition(problem.tree, problem.gpus)[team[j]])
+        part = int(partition(problem.epochs.at(now.t), problem.gpus)[team[j]])
         rows = run.stretches
         held = rows.job[now.running][team[rows.job[now.running]] == team[j]]
-        said = _behind(now, j, waiting[team[waiting] == team[j]], "in its team's line", strict=True)
-        return f"{said} Its team holds {int(jobs.gpus[held].sum())} of its {gpus_text(part)}."
+        holds = f"Its team holds {int(jobs.gpus[held].sum())} of its {gpus_text(part)}{_since(now)}."
+        line = waiting[team[waiting] == team[j]]
+        if len(problem.epochs) > 1:
+            if jobs.gpus[j] > part:
+                return f"It is larger than its team's part, and others may pass it until that grows. {holds}"
+            line = line[jobs.gpus[line] <= part]
+        return _behind(now, j, line, "in its team's line", strict=True) + f" {holds}"
     if run.policy == "sjf":
         order = waiting[np.lexsort((waiting, jobs.limit_s[waiting]))]
         return _behind(now, j, order, "by declared limit, the shortest first")
     if run.policy in ("priority-tiers", "fair-tree"):
         return _behind(now, j, now.order(waiting), "by declared priority, then submission")
     return _behind(now, j, waiting, "in line", strict=run.policy == "fifo")
+
+
+def _since(now: Instant) -> str:
+    """Since when the shares are what they are, in brackets; nothing where budgets never change."""
+    epochs = now.run.problem.epochs
+    if len(epochs) == 1:
+        return ""
+    k = int(epochs.index(now.t))
+    if k == 0:
+        return " (as at the start)"
+    return f" (since the change {span(now.t - int(epochs.start_s[k]))} ago)"
 
 
 def _behind(now: Instant, j: int, order: Int64, line: str, *, strict: bool = False) -> str:
@@ -103,7 +119,7 @@ def _behind(now: Instant, j: int, order: Int64, line: str, *, strict: bool = Fal
 def _claim(now: Instant, j: int) -> str:
     """Rank in its leaf, and of its budgets among their siblings, with the ratios."""
     run, problem = now.run, now.run.problem
-    jobs, tree, team = problem.jobs, problem.tree, problem.team
+    jobs, tree, team = problem.jobs, problem.epochs.at(now.t), problem.team
     waiting = np.flatnonzero(now.waits & (jobs.minimum_s > 0))
     order = now.order(waiting[team[waiting] == team[j]])
     said = [_behind(now, j, order, f"in {shorten(tree.teams[team[j]])}")]
@@ -119,7 +135,10 @@ def _claim(now: Instant, j: int) -> str:
         rivals = np.flatnonzero((tree.parent == tree.parent[b]) & wants)
         rivals = rivals[np.argsort(ratio[rivals], kind="stable")]
         rank = int(np.flatnonzero(rivals == b)[0])
-        mine = f"{shorten(tree.path[b])} has used {_ratio(ratio[b])} of its share of the window"
+        share = f"{tree.share[b]:.1%}" if len(problem.epochs) > 1 else "share"
+        mine = (
+            f"{shorten(tree.path[b])} has used {_ratio(ratio[b])} of its {share} of the window{_since(now)}"
+        )
         if len(rivals) == 1:
             said.append(f"{mine}; none of its siblings waits.")
         elif rank == 0:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplan.fairshare.hours import by_team
+from gpuplan.fairshare.hours import by_team, kinds_of
 from gpuplan.fairshare.ledger import (
     S_FINISHED,
     S_SET_ASIDE,
@@ -159,7 +159,7 @@ class Owed:
     """What each team was owed and got over the whole run, exact.
 
     Work counts where its declared minimum run time is above 0, under every policy, so that worlds
-    with and without budgets compare.
+    with and without budgets compare. The entitlement of an hour in which budgets change is its mean over the hour.
 
     Attributes
     ----------
@@ -174,13 +174,21 @@ class Owed:
         self.delivered: list[int] = []
         self.served = Fraction(0)
         tree, n = problem.tree, len(problem.tree.leaves)
+        kinds: tuple[Int64, list[list[int]]] | None = None
         at_once = max(1, _CELLS // (-(-raw.end_s // HOUR) + 1))
         for begin in range(0, n, at_once):
             teams = range(begin, min(n, begin + at_once))
             hours = by_team(problem, raw, books, teams=teams)
+            kinds = kinds or kinds_of(problem.epochs, hours.start_s, hours.length_s)
             for row, team in enumerate(teams):
-                entitlement = problem.gpus * tree.exact[int(tree.leaves[team])]
-                owed, served = _owed(entitlement, hours.length_s, hours.wanted[row], hours.allocated[row])
+                leaf = int(tree.leaves[team])
+                shares = [then.exact[leaf] for then in problem.epochs.trees]
+                entitled = [
+                    problem.gpus
+                    * sum((s * n for s, n in zip(shares, seconds, strict=True) if n), Fraction(0))
+                    for seconds in kinds[1]
+                ]
+                owed, served = _owed(entitled, kinds[0], hours.wanted[row], hours.allocated[row])
                 self.owed.append(owed)
                 self.delivered.append(int(hours.allocated[row].sum()))
                 self.served += served
@@ -193,18 +201,17 @@ class Owed:
 
 
 def _owed(
-    entitlement: Fraction, length_s: Int64, wanted: Int64, delivered: Int64
+    entitled: list[Fraction], kind: Int64, wanted: Int64, delivered: Int64
 ) -> tuple[Fraction, Fraction]:
-    """GPU-seconds owed, and of them delivered hour by hour, exact."""
-    # entitlement x length as whole numbers rounded down: n <= x exactly where n <= floor(x)
-    usual = int(length_s[0]) if len(length_s) else 0
-    cap = np.full(len(length_s), math.floor(entitlement * usual), np.int64)
-    if len(cap):
-        cap[-1] = math.floor(entitlement * int(length_s[-1]))
+    """GPU-seconds owed, and of them delivered hour by hour, exact; ``entitled``: of an hour of each kind."""
+    # whole numbers rounded down: n <= x exactly where n <= floor(x)
+    cap = np.array([math.floor(amount) for amount in entitled], np.int64)[kind]
 
     def lower(amount: Int64) -> Fraction:
         below = amount <= cap
-        return int(amount[below].sum()) + entitlement * int(length_s[~below].sum())
+        above = np.bincount(kind[~below], minlength=len(entitled)).tolist()
+        capped = sum((n * most for n, most in zip(above, entitled, strict=True) if n), Fraction(0))
+        return int(amount[below].sum()) + capped
 
     # what was delivered was wanted: min(delivered, entitlement, wanted) = min(delivered, entitlement)
     return lower(wanted), lower(delivered)

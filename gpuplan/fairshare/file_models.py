@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from gpuplan.fairshare.job_limits import MOST_GPUS, MOST_JOB_GPUS, MOST_PRIORITY, MOST_S, gpu_rule
-from gpuplan.fairshare.model import DAY, BudgetNode, Contract, Drain, Generate, Pool
+from gpuplan.fairshare.model import DAY, BudgetChange, BudgetNode, Contract, Drain, Generate, Pool
 from gpuplan.inputs.fields import (
     Choice,
     Flag,
@@ -28,6 +28,9 @@ from gpuplan.inputs.spans import Span
 DEEPEST_TREE = 50
 
 MOST_ROWS = 100_000
+
+#: Most instants at which budgets change.
+MOST_CHANGES = 1_000
 
 #: Pools are bits of a 64-bit whole number in the simulator.
 MOST_POOLS = 60
@@ -155,6 +158,21 @@ class BudgetFile(Strict):
         """The budget and those below it."""
         weight = 1.0 if self.weight is None else self.weight
         return BudgetNode(self.name, weight, tuple(child.build() for child in self.children))
+
+
+class ChangeFile(Strict):
+    """Other weights of budgets from an instant on."""
+
+    at: Annotated[int, Span(0, LONGEST_S)] = Field(
+        description="When budgets change, after the start, with a unit (14d)."
+    )
+    weights: Annotated[dict[str, Annotated[float, Real(0, 1e9)]], BeforeValidator(as_mapping)] = Field(
+        description="New weight among its siblings by path of the budget (language/pretraining); others keep theirs."
+    )
+
+    def build(self) -> BudgetChange:
+        """The change, its weights by path."""
+        return BudgetChange(self.at, tuple(sorted((str(path), w) for path, w in self.weights.items())))
 
 
 class GenerateFile(Strict):
@@ -293,6 +311,11 @@ class ScenarioFile(Strict):
         BeforeValidator(as_list_or_empty),
         Field(max_length=MOST_ROWS),
     ] = Field(default=(), description="The tree of budgets; null: one team, everyone.")
+    budget_changes: Annotated[
+        tuple[Annotated[ChangeFile, BeforeValidator(as_mapping)], ...],
+        BeforeValidator(as_list_or_empty),
+        Field(max_length=MOST_CHANGES),
+    ] = Field(default=(), description="Instants from which budgets have other weights.")
     workload: Annotated[WorkloadFile, BeforeValidator(as_mapping)] = Field(
         description="Where the jobs come from."
     )
@@ -320,6 +343,7 @@ MODELS: dict[str, type[Strict]] = {
     "pools.*": PoolFile,
     "contract": ContractFile,
     "budget.*": BudgetFile,
+    "budget_changes.*": ChangeFile,
     "workload": WorkloadFile,
     "workload.generate": GenerateFile,
     "workload.jobs.*": JobFile,

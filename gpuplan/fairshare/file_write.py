@@ -15,6 +15,9 @@ from gpuplan.inputs.yaml_text import neat, write_yaml
 
 _FORMS = ("file", "generate", "jobs")
 
+#: Characters; longer keys of YAML have to be marked.
+_LONGEST_KEY = 1000
+
 
 def to_mapping(scenario: FairshareScenario, with_jobs: bool = True) -> dict[str, Any]:
     """The scenario as the mapping of its file, every field spelled out (but for jobs, where they are not wanted)."""
@@ -34,6 +37,10 @@ def to_mapping(scenario: FairshareScenario, with_jobs: bool = True) -> dict[str,
             "hysteresis": contract.hysteresis,
         },
         "budget": [_budget(node) for node in scenario.budget],
+        "budget_changes": [
+            {"at": span_text(change.at_s), "weights": {path: neat(w) for path, w in change.weights}}
+            for change in scenario.budget_changes
+        ],
         "workload": _workload(scenario, with_jobs),
         "behaviour": asdict(behaviour),
         "drains": [
@@ -101,11 +108,13 @@ def tidied(scenario: FairshareScenario) -> dict[str, Any]:
 
 
 def written(scenario: FairshareScenario) -> str:
-    """The text of a scenario file: one line per budget, per pool, per drain and per job."""
+    """The text of a scenario file: one line per budget, per change of them, per pool, per drain and per job."""
     parts = []
     for key, value in tidied(scenario).items():
         if key == "budget":
             parts.append("budget:\n" + "".join(_budget_lines(row, "  ") for row in value))
+        elif key == "budget_changes":
+            parts.append("budget_changes:\n" + "".join(_change_line(row) for row in value))
         elif key == "workload" and "jobs" in value:
             rows = "".join(f"    - {_flow(row)}\n" for row in value["jobs"])
             parts.append(f"workload:\n  jobs:\n{rows}" if rows else "workload: {jobs: []}\n")
@@ -124,6 +133,15 @@ def _budget_lines(row: Mapping[str, Any], indent: str) -> str:
     return f"{head}{indent}  children:\n{below}"
 
 
+def _change_line(row: Mapping[str, Any]) -> str:
+    """A change of budgets in one line; paths are written as text is, one too long for a plain key with a ``?``."""
+    pairs = []
+    for path, weight in row["weights"].items():
+        key = _flow({"": path})[len("{: ") : -1]
+        pairs.append(f"{'? ' if len(key) > _LONGEST_KEY else ''}{key}: {weight!r}")
+    return f"  - {{at: {row['at']}, weights: {{{', '.join(pairs)}}}}}\n"
+
+
 def _flow(row: Mapping[str, Any]) -> str:
     """A mapping in one line, as `write_yaml` writes the rows of a list."""
     return write_yaml({"rows": [row]}, frozenset({"rows"})).splitlines()[1].removeprefix("  - ")
@@ -133,12 +151,14 @@ def canonical(scenario: FairshareScenario) -> dict[str, Any]:
     """Every field but the jobs, as JSON that does not tell 3 from 3.0; what does not change a run is left out."""
     whole = to_mapping(scenario, with_jobs=False)
     whole["budget"] = [asdict(node) for node in scenario.budget]
+    if not scenario.budget_changes:
+        del whole["budget_changes"]
     return json.loads(json.dumps(whole), parse_float=lambda text: neat(float(text)))  # type: ignore[no-any-return]
 
 
 def set_value(mapping: dict[str, Any], path: str, value: Any) -> str:
     """Set one value of a mapping with every field spelled out; the rule that an unknown path breaks, or nothing."""
-    *parents, last = path.split(".")
+    *parents, last = _parts(path)
     here: Any = mapping
     place: tuple[str | int, ...] = ()
     for part in parents:
@@ -153,6 +173,14 @@ def set_value(mapping: dict[str, Any], path: str, value: Any) -> str:
         here[key] = value
         _one_form(mapping, (*place, key))
     return rule
+
+
+def _parts(path: str) -> list[str]:
+    """The keys of a dotted path; that of a budget may hold dots (``budget_changes.0.weights.language/v1.5``)."""
+    parts = path.split(".")
+    if parts[0] == "budget_changes" and len(parts) > 4 and parts[2] == "weights":
+        return [*parts[:3], ".".join(parts[3:])]
+    return parts
 
 
 def _opened(value: Any, path: tuple[str | int, ...]) -> Any:
@@ -196,6 +224,8 @@ def _key(here: Any, place: tuple[str | int, ...], part: str) -> tuple[Any, str]:
             return int(part), ""
         return None, f"unknown path: {dotted(place)} has {len(here)} entries, counted from 0"
     model = MODELS.get(_pattern(place))
+    if isinstance(here, dict) and _pattern(place) == "budget_changes.*.weights":
+        return part, ""  # whether there is such a budget is asked later
     if isinstance(here, dict) and model is not None:
         known = keys_of(model)
         return (part, "") if part in known else (None, f"unknown path{did_you_mean(part, known)}")

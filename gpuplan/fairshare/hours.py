@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuplan.fairshare.epochs import Epochs
 from gpuplan.fairshare.ledger import Ledger
 from gpuplan.fairshare.model import HOUR, Int64
 
@@ -83,6 +84,34 @@ class Hours:
     allocated: Int64
     unallocated: Int64
     wanted: Int64
+
+
+def kinds_of(epochs: Epochs, start_s: Int64, length_s: Int64) -> tuple[Int64, list[list[int]]]:
+    """Steps of time by the budgets that hold in them.
+
+    Parameters
+    ----------
+    epochs
+        The budgets over time.
+    start_s, length_s : int64[H]
+        Steps, as in `Hours`.
+
+    Returns
+    -------
+    int64[H]
+        Kind of each step.
+    list
+        Of each kind the seconds that each of the epochs holds: one kind for all steps of one length within one epoch,
+        a kind of its own for every step in which budgets change.
+    """
+    first = epochs.index(start_s)
+    last = epochs.index(start_s + np.maximum(length_s - 1, 0))
+    apart = np.stack((first, last, np.where(first == last, length_s, start_s)))
+    _, where, kind = np.unique(apart, axis=1, return_index=True, return_inverse=True)
+    steps = zip(start_s[where].tolist(), length_s[where].tolist(), strict=True)
+    return kind.reshape(-1).astype(np.int64), [
+        epochs.seconds(start, start + length) for start, length in steps
+    ]
 
 
 def by_team(

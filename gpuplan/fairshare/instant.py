@@ -63,13 +63,13 @@ def shares_at(run: "Run", t: int) -> "pd.DataFrame":
     import pandas as pd
 
     now, problem = Instant(run, t), run.problem
-    tree, team, gpus, n = problem.tree, problem.team, problem.jobs.gpus, len(problem.tree.leaves)
+    tree, team, gpus, n = problem.epochs.at(t), problem.team, problem.jobs.gpus, len(problem.tree.leaves)
     running, wanted = np.zeros(n, np.int64), np.zeros(n, np.int64)
     np.add.at(running, team[now.runs], gpus[now.runs])
     asks = now.runs | now.waits
     np.add.at(wanted, team[asks], gpus[asks])
     demand = dict(zip(tree.teams, wanted.tolist(), strict=True))
-    exact = share_out(problem.scenario.budget, demand, problem.gpus)
+    exact = share_out(problem.epochs.budgets[int(problem.epochs.index(t))], demand, problem.gpus)
     whole = whole_gpus(exact)
     return pd.DataFrame(
         {

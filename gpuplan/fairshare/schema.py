@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from gpuplan.fairshare.consistency import conflicts, held_conflicts, team_conflicts
 from gpuplan.fairshare.file_budget import Conflict, budget_conflicts, cut_off, weight_note
+from gpuplan.fairshare.file_changes import change_conflicts
 from gpuplan.fairshare.file_jobs import jobs_of_rows
 from gpuplan.fairshare.file_models import MODELS, BudgetFile, ScenarioFile
 from gpuplan.fairshare.jobs import Jobs
@@ -103,8 +104,9 @@ def _validated(
     if "budget" in whole:
         whole["budget"], cut = cut_off(whole["budget"])
         cut += budget_conflicts(whole["budget"])
-    found = _mistakes(cut, line)
-    wrong = {"budget"} if cut else set()
+    changes = list(change_conflicts(whole.get("budget_changes"), whole.get("budget"), EVERYONE[0].name))
+    found = _mistakes([*cut, *changes], line)
+    wrong = ({"budget"} if cut else set()) | ({"budget_changes"} if changes else set())
     try:
         return ScenarioFile.model_validate(whole), wrong, found
     except ValidationError as error:
@@ -183,6 +185,9 @@ def _built(
         name=file.name,
         pools=tuple(pools),
         budget=_budget(file.budget),
+        budget_changes=tuple(
+            sorted((change.build() for change in file.budget_changes), key=lambda change: change.at_s)
+        ),
         window_s=file.window,
         contract=file.contract.build(),
         generate=generate,

@@ -287,7 +287,8 @@ def _of_squatter(run: "Run", team: str, debug: Bools) -> dict[str, float]:
     made, books = run.problem.jobs, run.ledger
     mine: Bools = made.team == team
     tree = run.problem.tree
-    entitled = float(tree.share[tree.leaves][tree.teams.index(team)]) * run.problem.gpus * run.end_s
+    share = run.problem.epochs.mean_shares(run.end_s)[tree.leaves]
+    entitled = float(share[tree.teams.index(team)]) * run.problem.gpus * run.end_s
     idle = np.minimum(made.idle_s, books.kept_s)
     held_idle = gpu_seconds(made.gpus[mine], idle[mine])
     useful = gpu_seconds(made.gpus[mine], books.kept_s[mine]) - held_idle

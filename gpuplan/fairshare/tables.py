@@ -85,8 +85,9 @@ def jobs(run: "Run") -> pd.DataFrame:
 def teams(run: "Run") -> pd.DataFrame:
     """A row per team in the tree's order: its share, what it was owed and got, its waits, what it lost.
 
-    GPU-hours; ``entitlement_gpus`` = share x installed GPUs; ``delivered_share`` = delivered / owed (missing where
-    nothing was owed); ``unallocated_gpu_hours`` ran without a claim; waits as in `gpuplan.fairshare.figures`.
+    GPU-hours; ``share`` is the mean over the run where budgets change; ``entitlement_gpus`` = share x installed GPUs;
+    ``delivered_share`` = delivered / owed (missing where nothing was owed); ``unallocated_gpu_hours`` ran without a
+    claim; waits as in `gpuplan.fairshare.figures`.
     """
     problem, books = run.problem, run.ledger
     tree, n = problem.tree, len(problem.tree.leaves)
@@ -99,11 +100,12 @@ def teams(run: "Run") -> pd.DataFrame:
     gpus = problem.jobs.gpus
     free = ~books.charged[rows.job]
     ran = gpus[rows.job] * (rows.end_s - rows.start_s)
+    share = problem.epochs.mean_shares(run.end_s)[tree.leaves]
     return pd.DataFrame(
         {
             "team": list(tree.teams),
-            "share": tree.share[tree.leaves],
-            "entitlement_gpus": problem.gpus * tree.share[tree.leaves],
+            "share": share,
+            "entitlement_gpus": problem.gpus * share,
             "owed_gpu_hours": [float(value / HOUR) for value in owed.owed],
             "delivered_gpu_hours": [value / HOUR for value in owed.delivered],
             "delivered_share": np.array([np.nan if r is None else r for r in owed.ratios], float),

@@ -7,6 +7,7 @@ import numpy as np
 
 from gpuplan.fairshare.charts.clock import Clock
 from gpuplan.fairshare.charts.colours import Palette
+from gpuplan.fairshare.hours import kinds_of
 from gpuplan.fairshare.model import HOUR, Floats, Int64
 from gpuplan.fairshare.ratios import ratios_over
 from gpuplan.gantt import Columns
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Hours of a bin, as people divide days and weeks.
 _HOURS = (1, 2, 3, 4, 6, 8, 12, 24, 48, 96, 168)
+
+#: Up to so many changes of budgets each has a label.
+_LABELS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Account:
     owed : float64[G, B]
         Sum over teams and hours of the lower of the entitlement and what ran or waited.
     entitled : float64[G]
-        GPUs.
+        GPUs (the mean over the run where budgets change).
     """
 
     edges: Int64
@@ -50,8 +54,8 @@ class Account:
 def account(run: "Run", palette: Palette, most: int) -> Account:
     """The account of a run in at most `most` bins of whole hours."""
     hours, problem = run.hours, run.problem
-    tree = problem.tree
-    entitled = problem.gpus * tree.share[tree.leaves]
+    tree, epochs = problem.tree, problem.epochs
+    entitled = problem.gpus * epochs.mean_shares(run.end_s)[tree.leaves]
     groups = len(palette)
     by_group: Floats = np.zeros((groups, len(entitled)))
     by_group[palette.group, np.arange(len(entitled))] = 1
@@ -61,7 +65,10 @@ def account(run: "Run", palette: Palette, most: int) -> Account:
         return Account(np.array([0, HOUR]), nothing, nothing, np.zeros((groups, 1)), by_group @ entitled)
     each = next((length for length in _HOURS if n <= length * most), -(-n // most))
     first = np.arange(0, n, each)
-    owed: Floats = np.minimum(entitled[:, None] * hours.length_s, hours.wanted)
+    kind, seconds = kinds_of(epochs, hours.start_s, hours.length_s)
+    shares = np.stack([then.share[tree.leaves] for then in epochs.trees], axis=1)
+    claims: Floats = (problem.gpus * shares) @ np.array(seconds, np.float64).T
+    owed: Floats = np.minimum(claims[:, kind], hours.wanted)
 
     def binned(amounts: Int64) -> Int64:
         return np.add.reduceat(_grouped(amounts, palette), first, axis=1)
@@ -120,12 +127,44 @@ def stack_columns(found: Account, clock: Clock, digits: int = 1) -> Columns:
     return columns
 
 
+def changes_of(run: "Run") -> Int64:
+    """Instants at which budgets change in the run, seconds."""
+    found = run.problem.epochs.start_s[1:]
+    return found[found < run.end_s]
+
+
+def change_columns(run: "Run", clock: Clock) -> Columns:
+    """A row per change of the budgets: when, a label (of the first where there are many), what it says."""
+    instants = changes_of(run)
+    n = len(instants)
+    labels = ["new budgets"] * n if n <= _LABELS else [f"{n} changes of budgets", *[""] * (n - 1)]
+    says = [f"budgets change after {value:g} {clock.unit}" for value in clock.of(instants)]
+    return {"x": clock.of(instants), "label": labels, "says": says}
+
+
+def entitled_columns(run: "Run", palette: Palette, clock: Clock) -> Columns:
+    """Wide columns of steps: ``e`` and the number of a group, GPUs to which it is entitled from each change on."""
+    epochs, tree = run.problem.epochs, run.problem.tree
+    n = len(changes_of(run)) + 1
+    steps = np.zeros((len(palette), n))
+    shares = np.stack([then.share[tree.leaves] for then in epochs.trees[:n]], axis=1)
+    np.add.at(steps, palette.group, run.problem.gpus * shares)
+    columns: Columns = {"x": clock.of(np.append(epochs.start_s[:n], run.end_s))}
+    closed = np.round(np.concatenate((steps, steps[:, -1:]), axis=1), 3)
+    for g, row in enumerate(closed.tolist()):
+        columns[f"e{g}"] = row
+    return columns
+
+
 def ratio_columns(run: "Run", palette: Palette, edges: Int64, clock: Clock) -> Columns:
     """Wide columns of the number that sorts the queue, at the edges of bins: ``r`` and the number of a group.
 
-    A group of several teams has none, nor has a team whose share is 0 (missing).
+    A group of several teams has none, nor has a team whose share is 0 (missing). Where budgets change within the edges
+    a row just before and one at the change make the step.
     """
     tree = run.problem.tree
+    instants = changes_of(run)
+    edges = np.union1d(edges, np.concatenate((instants - 1, instants))) if len(instants) else edges
     found = ratios_over(run, edges)[tree.leaves]
     columns: Columns = {"x": clock.of(edges), "x2": clock.of(np.append(edges[1:], edges[-1]))}
     for g, members in enumerate(palette.members):

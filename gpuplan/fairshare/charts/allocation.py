@@ -7,7 +7,14 @@ import numpy as np
 
 from gpuplan import theme
 from gpuplan.fairshare.charts import heads
-from gpuplan.fairshare.charts.account import account, account_columns, ratio_columns
+from gpuplan.fairshare.charts.account import (
+    account,
+    account_columns,
+    change_columns,
+    changes_of,
+    entitled_columns,
+    ratio_columns,
+)
 from gpuplan.fairshare.charts.clock import Clock, clock_of, words
 from gpuplan.fairshare.charts.colours import Palette, palette_of
 from gpuplan.gantt import Columns, Spec, field, mark
@@ -23,6 +30,9 @@ INK = "dark ? '#F2F2F2' : '#1A1A1A'"
 
 #: Pixels beside the drawing area, and of the panel of ratios.
 BESIDE, RATIO_HEIGHT = 70, 170
+
+#: Entitlements of one team that are spelled out where budgets change.
+_STEPS = 5
 
 #: What a panel of a team shows.
 PANEL_WORDS = "filled: allocated; pale: unallocated; line: owed; dashed: entitlement"
@@ -49,9 +59,11 @@ def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light"
         "run_account": account_columns(found, clock),
         "run_teams": team_columns(run, palette),
         "run_ratios": ratio_columns(run, palette, found.edges, clock),
+        **change_sets(run, palette, clock, "run"),
     }
+    changes = len(run.problem.epochs) > 1
     bins = words(int(found.edges[1] - found.edges[0]))
-    panels = team_panels(palette, clock, "run", inner)
+    panels = team_panels(palette, clock, "run", inner, changes=changes)
     subtitles = [
         heads.cluster_words(run.problem),
         f"{heads.workload_words(run.problem)}; {heads.budget_words(run.problem)}",
@@ -60,12 +72,36 @@ def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light"
         heads.empty_words(run) or heads.aside_words(run),
     ]
     spec: Spec = {
-        "vconcat": [*panels, ratio_panel(palette, clock, "run", inner, ratio_words(run))],
+        "vconcat": [
+            *panels,
+            ratio_panel(palette, clock, "run", inner, ratio_words(run), changes=changes),
+        ],
         "spacing": 5,
         "title": heads.head(f"{run.policy}: what each team had, and what it was owed", subtitles, width),
         "params": theme.fill_params(),
     }
     return offline_chart(spec, sets, mode, describe_allocation(run))
+
+
+def change_sets(run: "Run", palette: Palette, clock: Clock, side: str) -> dict[str, Columns]:
+    """Data sets ``<side>_entitled`` and ``<side>_changes`` where the scenario's budgets change; none elsewhere."""
+    if len(run.problem.epochs) == 1:
+        return {}
+    return {
+        f"{side}_entitled": entitled_columns(run, palette, clock),
+        f"{side}_changes": change_columns(run, clock),
+    }
+
+
+def change_marks(side: str, x: Spec, height: int, *, labels: bool) -> list[Spec]:
+    """Rules where budgets change, over the data set ``<side>_changes``, with their labels or without."""
+    data, ends = f"{side}_changes", {"y": {"value": 0}, "y2": {"value": height}}
+    rule = {"type": "rule", "stroke": {"expr": INK}, "strokeWidth": 1, "strokeOpacity": 0.7, "clip": True}
+    layers = [mark(data, rule | {"tooltip": {"expr": "datum.says"}}, {"x": x, **ends})]
+    if labels:
+        text = {"type": "text", "style": "gp-note", "align": "left", "baseline": "top", "dx": 4, "clip": True}
+        layers.append(mark(data, text | {"y": 2}, {"x": x, "text": field("label", "nominal")}))
+    return layers
 
 
 def ratio_words(run: "Run") -> str:
@@ -77,20 +113,22 @@ def ratio_words(run: "Run") -> str:
 
 
 def team_columns(run: "Run", palette: Palette, tops: Sequence[float] = (), ratio: float = 0.0) -> Columns:
-    """A row per group: its number, entitlement in GPUs, and what its panel says above it.
+    """A row per group: its number, entitlement in GPUs (at the start), and what its panel says above it.
 
     With `tops` (GPUs of each group) and `ratio` axes reach at least so far, for panels that compare.
     """
-    tree, owed = run.problem.tree, run.owed
-    entitled = run.problem.gpus * tree.share[tree.leaves]
+    tree, owed, epochs = run.problem.tree, run.owed, run.problem.epochs
+    steps = len(changes_of(run)) + 1
+    entitled = [run.problem.gpus * then.share[tree.leaves] for then in epochs.trees[:steps]]
     says, gpus = [], []
     for g, label in enumerate(palette.labels):
         teams = np.flatnonzero(palette.group == g).tolist()
-        mine = float(sum(entitled[team] for team in teams))
+        each = [float(sum(then[team] for team in teams)) for then in entitled]
+        mine = " → ".join(_stepped([f"{value:.4g}" for value in each]))
         due, got = sum(owed.owed[team] for team in teams), sum(owed.delivered[team] for team in teams)
         share = f"delivered / owed {heads.amount(float(got / due))}" if due else "nothing owed"
-        says.append(f"{label}: entitled to {mine:.4g} GPUs, {share}")
-        gpus.append(round(mine, 3))
+        says.append(f"{label}: entitled to {mine} GPUs, {share}")
+        gpus.append(round(each[0], 3))
     n = len(palette)
     return {
         "t": list(range(n)),
@@ -101,21 +139,44 @@ def team_columns(run: "Run", palette: Palette, tops: Sequence[float] = (), ratio
     }
 
 
+def _stepped(values: list[str]) -> list[str]:
+    """Values without repetitions of the one before; of many the first two and the last two."""
+    found = [value for k, value in enumerate(values) if k == 0 or value != values[k - 1]]
+    return found if len(found) <= _STEPS else [*found[:2], "…", *found[-2:]]
+
+
 def panel_height(teams: int) -> int:
     """Pixels of the panel of a team."""
     return 74 if teams <= 5 else 48 if teams <= 10 else 34
 
 
 def team_panels(
-    palette: Palette, clock: Clock, side: str, width: int, height: int = 0, x_scale: Spec | None = None
+    palette: Palette,
+    clock: Clock,
+    side: str,
+    width: int,
+    height: int = 0,
+    x_scale: Spec | None = None,
+    *,
+    changes: bool = False,
 ) -> list[Spec]:
-    """A panel per group of teams over the data sets ``<side>_account`` and ``<side>_teams``."""
+    """A panel per group of teams over the data sets ``<side>_account`` and ``<side>_teams``.
+
+    With `changes` entitlements are steps (see `change_sets`).
+    """
     tall = height or panel_height(len(palette))
-    return [_team_panel(g, palette, clock, side, width, tall, x_scale) for g in range(len(palette))]
+    return [_team_panel(g, palette, clock, side, width, tall, x_scale, changes) for g in range(len(palette))]
 
 
 def _team_panel(
-    g: int, palette: Palette, clock: Clock, side: str, width: int, height: int, x_scale: Spec | None
+    g: int,
+    palette: Palette,
+    clock: Clock,
+    side: str,
+    width: int,
+    height: int,
+    x_scale: Spec | None,
+    changes: bool,
 ) -> Spec:
     data, teams = f"{side}_account", f"{side}_teams"
     scale = x_scale or {"nice": False, "zero": False}
@@ -130,6 +191,11 @@ def _team_panel(
     area = {"type": "area", "interpolate": "step-after", "clip": True, "fill": palette.colours[g]}
     line = {"type": "line", "interpolate": "step-after", "clip": True}
     rule = {"type": "rule", "stroke": {"expr": INK}, "strokeDash": [5, 3], "strokeWidth": 1}
+    entitled = [mark(teams, rule, {"y": y("entitled")}, transform=mine)]
+    if changes:
+        steps = rule | {"type": "line", "interpolate": "step-after", "clip": True}
+        entitled = [mark(f"{side}_entitled", steps, {"x": x, "y": y(f"e{g}")})]
+        entitled += change_marks(side, x, height, labels=g == 0)
     says = (
         f"{{'allocated (GPUs)': datum.a{g}, 'unallocated (GPUs)': format(datum.b{g} - datum.a{g}, ',.2f'), "
         f"'owed (GPUs)': datum.o{g}, 'from': format(datum.x, '.2f') + ' {clock.unit}'}}"
@@ -144,7 +210,7 @@ def _team_panel(
             mark(teams, _REACH, {"y": y("top")}, transform=mine),
             mark(data, area | {"fillOpacity": 1}, {"x": x, "y": y(f"a{g}"), "y2": {"datum": 0}}),
             mark(data, area | {"fillOpacity": 0.35}, {"x": x, "y": y(f"b{g}"), "y2": {"field": f"a{g}"}}),
-            mark(teams, rule, {"y": y("entitled")}, transform=mine),
+            *entitled,
             mark(data, line | {"style": "gp-demand-casing", "strokeWidth": 2.6}, {"x": x, "y": y(f"o{g}")}),
             mark(data, line | {"style": "gp-demand", "strokeWidth": 1.2}, {"x": x, "y": y(f"o{g}")}),
             mark(teams, title, {"text": field("says", "nominal")}, transform=mine),
@@ -165,6 +231,8 @@ def ratio_panel(
     title: str,
     height: int = RATIO_HEIGHT,
     x_scale: Spec | None = None,
+    *,
+    changes: bool = False,
 ) -> Spec:
     """Lines of the number that sorts the queue, a line per team, over the data set ``<side>_ratios``."""
     data = f"{side}_ratios"
@@ -184,6 +252,7 @@ def ratio_panel(
         )
         for g in alone
     ]
+    lines += change_marks(side, x, height, labels=True) if changes else []
     listed = ", ".join(f"{heads.literal(palette.labels[g])}: format(datum.r{g}, '.3f')" for g in alone)
     pane = {"type": "rect", "fill": "transparent", "clip": True, "tooltip": {"expr": f"{{{listed}}}"}}
     lines.append(

@@ -42,8 +42,8 @@ def live_spec(
 ) -> dict[str, Any]:
     """Vega-Lite spec of the live page, without data.
 
-    It depends on the cluster, the names of the teams and the unit of time only, so a change of shares, window or
-    policy gives an equal dict. Data sets are named; `live_data` makes them.
+    It depends on the cluster, the names of the teams, the unit of time and on whether budgets change only, so a change
+    of shares, window or policy gives an equal dict. Data sets are named; `live_data` makes them.
 
     Parameters
     ----------
@@ -76,11 +76,17 @@ def live_spec(
         params += gantt.gantt_params([f"{side}_bars" for side in SIDES])
     rows.append([_areas_panel(palette, clock, side, inner, width, states) for side in SIDES])
     tall = 44 if len(palette) <= 6 else 28
-    columns = [allocation.team_panels(palette, clock, side, inner, tall, zoom) for side in SIDES]
+    changes = len(problem.epochs) > 1
+    columns = [
+        allocation.team_panels(palette, clock, side, inner, tall, zoom, changes=changes) for side in SIDES
+    ]
     rows += [list(row) for row in zip(*columns, strict=True)]
     title = "ratio that sorts the queue under fair-share"
     rows.append(
-        [allocation.ratio_panel(palette, clock, side, inner, title, _RATIO_PX, zoom) for side in SIDES]
+        [
+            allocation.ratio_panel(palette, clock, side, inner, title, _RATIO_PX, zoom, changes=changes)
+            for side in SIDES
+        ]
     )
     cells = [cell for row in rows for cell in row]
     if layout == "stacked":
@@ -147,6 +153,7 @@ def live_data(
         sets[f"{side}_account"] = account_columns(found, clock, digits=1)
         sets[f"{side}_teams"] = allocation.team_columns(run, palette, tops, round(most, 3))
         sets[f"{side}_ratios"] = ratio
+        sets |= allocation.change_sets(run, palette, clock, side)
     sets["waits"] = waits.curve_columns(runs, SIDES, debug=False, most=POINTS)
     sets["debug_waits"] = waits.curve_columns(runs, SIDES, debug=True, most=POINTS)
     sets["delivered"] = bars.delivered_columns(runs, SIDES)
