@@ -141,22 +141,23 @@ class Call:
 
 
 def calls_of(problem: "Problem", policy: str) -> list[Call]:
-    """The calls of the kernel of a policy without preemption, with the arrays as they were beforehand."""
-    from gpuplan.fairshare import kernels
+    """The calls of the kernel of one flat pool, with the arrays as they were beforehand."""
+    from gpuplan.fairshare import flat_kernels
     from gpuplan.fairshare.run import policy_named
 
     found: list[Call] = []
-    kernel = kernels.run_queue
+    name = f"run_{policy}"
+    kernel = getattr(flat_kernels, name)
 
     def noted(*arrays: Any) -> Any:
         found.append(Call(kernel, tuple(a.copy() if hasattr(a, "copy") else a for a in arrays)))
         return kernel(*arrays)
 
-    kernels.run_queue = noted
+    setattr(flat_kernels, name, noted)
     try:
         policy_named(policy).run(problem)
     finally:
-        kernels.run_queue = kernel
+        setattr(flat_kernels, name, kernel)
     return found
 
 

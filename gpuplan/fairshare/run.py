@@ -405,8 +405,10 @@ def warm_up() -> None:
     from gpuplan.fairshare.jobs import jobs
     from gpuplan.fairshare.model import BudgetNode, Pool
 
-    tiny = FairshareScenario(
-        "warm-up", (Pool(1, 1),), (BudgetNode("team"),), jobs=jobs(["job"], [0], [1], [1], team="team")
+    one = jobs(["job"], [0], [1], [1], team="team")
+    flat, nodes = (
+        FairshareScenario("warm-up", (Pool(n, 1),), (BudgetNode("team"),), jobs=one) for n in (1, 2)
     )
-    for policy in ("fifo", "conservative", "fair-share"):
-        simulate(tiny, policy)
+    for tiny, policies in ((flat, ("fifo", "easy")), (nodes, ("fifo", "conservative", "fair-share"))):
+        for policy in policies:
+            simulate(tiny, policy)

@@ -1,6 +1,6 @@
 """EASY backfill."""
 
-from gpuplan.fairshare import engine, kernels
+from gpuplan.fairshare import engine, flat, kernels
 from gpuplan.fairshare.policies.base import Policy
 from gpuplan.fairshare.problem import Problem
 from gpuplan.fairshare.raw import RawRun
@@ -8,6 +8,8 @@ from gpuplan.fairshare.raw import RawRun
 
 def run(problem: Problem) -> RawRun:
     """Backfill with a reservation for the first in line."""
+    if flat.fits(problem):
+        return flat.easy(problem)
     return engine.queue(problem, kernels.EASY)
 
 
