@@ -18,6 +18,7 @@ from gpuplan.fairshare.model import (
     DAY,
     NEVER,
     Behaviour,
+    BudgetChange,
     BudgetNode,
     Contract,
     Drain,
@@ -55,6 +56,17 @@ def budgets(draw: st.DrawFn, above: tuple[str, ...] = (), depth: int = 3) -> tup
     if len(rows) > 1 and draw(st.booleans()):
         rows[0] = BudgetNode(rows[0].name, 0.0, rows[0].children)
     return tuple(rows)
+
+
+@st.composite
+def changes(draw: st.DrawFn, budget: tuple[BudgetNode, ...]) -> tuple[BudgetChange, ...]:
+    """Changes of some budgets, by their instants."""
+    paths = st.sampled_from(tree_of(budget).path[1:])
+    found = []
+    for at in sorted(draw(st.lists(seconds, max_size=3, unique=True))):
+        named = draw(st.lists(paths, min_size=1, unique=True))
+        found.append(BudgetChange(at, tuple((path, draw(weights)) for path in sorted(named))))
+    return tuple(found)
 
 
 @st.composite
@@ -119,6 +131,7 @@ def scenarios(draw: st.DrawFn) -> FairshareScenario:
         drains=tuple(drains),
         until_s=until,
         about=draw(st.sampled_from(["", *ABOUTS])),
+        budget_changes=draw(changes(budget)),
     )
 
 
@@ -185,12 +198,70 @@ def test_the_fingerprint_does_not_know_where_jobs_came_from_nor_the_order_of_row
         {"drains.0.repair": "5h"},
         {"workload.generate.seed": 2},
         {"until": "27d"},
+        {"budget_changes": []},
+        {"budget_changes.0.at": "15d"},
+        {"budget_changes.0.weights.robotics": 71},
+        {"budget_changes.0.weights": {"language/alignment": 70}},
     ],
 )
 def test_every_change_that_may_change_a_run_changes_the_fingerprint(change: dict[str, Any]) -> None:
-    scenario = load("three-programmes").replace({"drains": [{"node": 0, "from": "2d", "repair": "4h"}]})
+    later = [{"at": "14d", "weights": {"robotics": 70}}]
+    scenario = load("three-programmes").replace(
+        {"drains": [{"node": 0, "from": "2d", "repair": "4h"}], "budget_changes": later}
+    )
     assert scenario.replace(change).fingerprint != scenario.fingerprint
     assert scenario.replace({"budget.0.weight": "60.0"}).fingerprint == scenario.fingerprint
+
+
+def test_a_scenario_without_changes_is_what_it_was_before_there_were_any() -> None:
+    """Text and fingerprint of a version that did not know changes of budgets."""
+    text = (
+        "kind: fairshare\nname: x\ncluster: {gpus: 8}\nbudget:\n  - name: language\n    weight: 60\n    children:\n"
+        "      - {name: pretraining, weight: 70}\n      - {name: v1.5, weight: 30}\n  - {name: robotics, weight: 40}\n"
+        "workload: {jobs: []}\n"
+    )
+    scenario = read(text)
+    assert scenario.to_yaml() == text
+    assert scenario.fingerprint == "dbf8f2ec828530d0a8a587b3be7488b8f2af6f0920c59e9d71dd7083619be86e"
+    assert read(text.replace("workload", "budget_changes: []\nworkload")).fingerprint == scenario.fingerprint
+    assert scenario.replace({"budget_changes": None}).to_yaml() == text
+
+
+def test_changes_are_written_by_their_instants_and_paths() -> None:
+    text = (
+        "kind: fairshare\nname: x\ncluster: {gpus: 8}\nbudget:\n  - {name: no, weight: 1}\n"
+        '  - {name: "1.5", weight: 2}\n'
+    )
+    rows = [
+        {"at": "14d", "weights": {"no": 0.5, "1.5": 3}},
+        {"at": "36h", "weights": {"no": 4.0}},
+    ]
+    end = "workload: {jobs: []}\n"
+    scenario = read(text + f"budget_changes: {json.dumps(rows)}\n" + end)
+    said = '  - {at: 36h, weights: {"no": 4}}\n  - {at: 14d, weights: {"1.5": 3, "no": 0.5}}\n'
+    assert scenario.to_yaml() == text.replace("name: no", 'name: "no"') + "budget_changes:\n" + said + end
+    assert scenario.to_dict()["budget_changes"] == [
+        {"at": "36h", "weights": {"no": 4}},
+        {"at": "14d", "weights": {"1.5": 3, "no": 0.5}},
+    ]
+    moved = scenario.replace({"budget_changes.1.weights.1.5": 9, "budget_changes.0.at": "15d"})
+    assert moved.budget_changes == (
+        BudgetChange(14 * DAY, (("1.5", 9.0), ("no", 0.5))),
+        BudgetChange(15 * DAY, (("no", 4.0),)),
+    )
+    assert scenario.replace({"name": "x"}) == scenario
+
+
+def test_paths_of_any_length_are_written() -> None:
+    deep: tuple[BudgetNode, ...] = ()
+    for k in reversed(range(12)):
+        deep = (BudgetNode(f"{k:02}" + "n" * 190, 1.0, deep),)
+    path = tree_of(deep).path[-1]
+    scenario = FairshareScenario(
+        "x", (Pool(1, 8),), deep, jobs=jobs([], [], [], []), budget_changes=(BudgetChange(5, ((path, 2.0),)),)
+    )
+    assert len(path) > 2_000
+    assert read(scenario.to_yaml()) == scenario
 
 
 def test_every_column_of_the_jobs_counts_in_the_fingerprint() -> None:
@@ -214,7 +285,7 @@ def test_the_json_schema_describes_every_field() -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     parts = [schema, *schema["$defs"].values()]
     fields = [(name, field) for part in parts for name, field in part["properties"].items()]
-    assert {"from", "min_runtime_s", "oversubscription", "hysteresis", "until"} <= {
+    assert {"from", "min_runtime_s", "oversubscription", "hysteresis", "until", "at", "weights"} <= {
         name for name, _ in fields
     }
     assert [name for name, field in fields if not field.get("description")] == []

@@ -53,7 +53,7 @@ def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light"
     from gpuplan.gantt.offline import offline_chart
 
     palette, clock = palette_of(run.problem), clock_of(run)
-    found = account(run, palette, BINS)
+    found, changes = account(run, palette, BINS), len(run.problem.epochs) > 1
     inner = max(160, width - BESIDE)
     sets = {
         "run_account": account_columns(found, clock),
@@ -61,14 +61,14 @@ def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light"
         "run_ratios": ratio_columns(run, palette, found.edges, clock),
         **change_sets(run, palette, clock, "run"),
     }
-    changes = len(run.problem.epochs) > 1
     bins = words(int(found.edges[1] - found.edges[0]))
     panels = team_panels(palette, clock, "run", inner, changes=changes)
     subtitles = [
         heads.cluster_words(run.problem),
         f"{heads.workload_words(run.problem)}; {heads.budget_words(run.problem)}",
         f"GPUs on average over {bins}. {PANEL_WORDS[0].upper()}{PANEL_WORDS[1:]}. Owed in an hour: the lower of the "
-        "entitlement and what runs or waits with a minimum run time.",
+        "entitlement and what runs or waits with a minimum run time."
+        + (" Upright rules: budgets change." if changes else ""),
         heads.empty_words(run) or heads.aside_words(run),
     ]
     spec: Spec = {
@@ -93,7 +93,7 @@ def change_sets(run: "Run", palette: Palette, clock: Clock, side: str) -> dict[s
     }
 
 
-def change_marks(side: str, x: Spec, height: int, *, labels: bool) -> list[Spec]:
+def change_marks(side: str, x: Spec, height: int, *, labels: bool = False) -> list[Spec]:
     """Rules where budgets change, over the data set ``<side>_changes``, with their labels or without."""
     data, ends = f"{side}_changes", {"y": {"value": 0}, "y2": {"value": height}}
     rule = {"type": "rule", "stroke": {"expr": INK}, "strokeWidth": 1, "strokeOpacity": 0.7, "clip": True}
@@ -195,7 +195,7 @@ def _team_panel(
     if changes:
         steps = rule | {"type": "line", "interpolate": "step-after", "clip": True}
         entitled = [mark(f"{side}_entitled", steps, {"x": x, "y": y(f"e{g}")})]
-        entitled += change_marks(side, x, height, labels=g == 0)
+        entitled += change_marks(side, x, height)
     says = (
         f"{{'allocated (GPUs)': datum.a{g}, 'unallocated (GPUs)': format(datum.b{g} - datum.a{g}, ',.2f'), "
         f"'owed (GPUs)': datum.o{g}, 'from': format(datum.x, '.2f') + ' {clock.unit}'}}"
