@@ -27,6 +27,23 @@ function toRows(columns) {
   return rows;
 }
 
+// New numbers in the rows that Vega has: it keeps their marks, which costs half of what new rows do.
+function rewrite(view, name, columns, before, rows) {
+  const place = new Map(rows.map((row, i) => [row, i]));
+  const changes = view.changeset();
+  for (const [column, values] of Object.entries(columns))
+    if (JSON.stringify(values) !== JSON.stringify(before[column]))
+      changes.modify(() => true, column, (row) => values[place.get(row)]);
+  view.change(name, changes);
+}
+
+// Whether two data sets have the same columns and as many rows.
+function sameShape(columns, before) {
+  const names = Object.keys(columns);
+  return names.length > 0 && names.join("\n") === Object.keys(before ?? {}).join("\n")
+    && columns[names[0]].length === before[names[0]].length;
+}
+
 // A text that a spreadsheet would run as a formula gets an apostrophe, and one that has it already another;
 // numbers stay numbers.
 function csvCell(value) {
@@ -102,6 +119,7 @@ function render({ model, el }) {
   let view = null;
   let shown = null;          // the payload on screen
   let held = {};             // the data sets that `view` holds; none while that is not sure
+  let rows = {};             // their rows, of those that were replaced since the chart was embedded
   let running = false;
   let newSpec = true;
   let newData = false;
@@ -144,6 +162,7 @@ function render({ model, el }) {
     result = made;
     view = made.view;
     held = { ...payload.data };
+    rows = {};               // Vega-Lite has copied them
     done(payload);
   }
 
@@ -154,7 +173,8 @@ function render({ model, el }) {
     let frame = !(SIZING in (payload.data ?? {}));
     for (const [name, columns] of Object.entries(payload.data ?? {})) {
       if (JSON.stringify(columns) === JSON.stringify(before[name])) continue;
-      view.data(name, toRows(columns));
+      if (rows[name] && sameShape(columns, before[name])) rewrite(view, name, columns, before[name], rows[name]);
+      else view.data(name, rows[name] = toRows(columns));
       frame ||= name === SIZING;
     }
     for (const [name, value] of Object.entries(payload.signals ?? {})) view.signal(name, value);
