@@ -160,7 +160,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A distribution of positive numbers: a mean and a coefficient of variation (0: always the mean; 1: exponential)."""
+    """Positive numbers by mean and coefficient of variation (0: always the mean; 1: exponential; else Gamma)."""
 
     mean: float
     cv: float = 1.0

@@ -18,8 +18,8 @@ DONE, REJECTED, FAILED, TIMED_OUT, WAITING, ON_GPU = range(6)
 class Stages:
     """Stages of tasks on GPUs, half-open, in the order of their starts (ties: in the order they were decided).
 
-    A `LOAD` stage (from placement to the first `RUN`) and a `RESTORE` stage (from placement to the next `RUN`) are there
-    even where they take no time; each `RUN` that was preempted is followed by a `SAVE`.
+    A `LOAD` stage (from placement to the first `RUN`) and a `RESTORE` stage (from placement to the next `RUN`) are
+    there even where they take no time; each `RUN` that was preempted is followed by a `SAVE`.
 
     Attributes
     ----------
