@@ -99,19 +99,16 @@ def _lines(problem: "Problem", policy: str, raw: "RawRun") -> list[str]:
     rows = np.flatnonzero(stands)
     rows = rows[np.argsort(line[rows], kind="stable")]
     parts = _parts(problem) if policy == "static-partitions" and len(problem.epochs) > 1 else None
+    epoch = np.zeros(n, np.int64) if parts is None else problem.epochs.index(first)
     found: list[str] = []
     for members in np.split(rows, np.flatnonzero(np.diff(line[rows])) + 1):
-        latest = np.maximum.accumulate(first[members]) if len(members) else first[members]
-        passing = members[first[members] < latest]
-        if parts is not None:
-            part = parts[problem.epochs.index(first[passing]), problem.team[passing]]
-            stood = [
-                bool(((members < j) & (first[members] > first[j]) & (jobs.gpus[members] <= most)).any())
-                for j, most in zip(passing.tolist(), part.tolist(), strict=True)
-            ]
-            passing = passing[np.array(stood, np.bool_)]
+        start, passing = first[members], np.zeros(len(members), np.bool_)
+        for k in np.unique(epoch[members]).tolist():
+            small = True if parts is None else jobs.gpus[members] <= parts[k, problem.team[members]]
+            latest = np.maximum.accumulate(np.where(small, start, -1))
+            passing |= (epoch[members] == k) & (start < latest)
         found += sentences(
-            passing,
+            members[passing],
             lambda j: (
                 f"Job {shorten(str(jobs.name[j]))!r} starts at {first[j]} s, before one that came earlier."
             ),

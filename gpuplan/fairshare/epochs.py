@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -47,23 +46,21 @@ class Epochs:
         found: Floats = every[:, self.index(times)]
         return found
 
-    def seconds(self, start: int, end: int) -> list[int]:
-        """Seconds of a span during which each of them holds."""
-        ends = [*self.start_s[1:].tolist(), max(end, int(self.start_s[-1]))]
-        pairs = zip(self.start_s.tolist(), ends, strict=True)
-        return [max(0, min(end, last) - max(start, first)) for first, last in pairs]
+    def seconds(self, start: int, end: int) -> dict[int, int]:
+        """Seconds of a span (not empty) during which each of them holds, without those that never do."""
+        first, last = int(self.index(start)), int(self.index(end - 1))
+        edges = [start, *self.start_s[first + 1 : last + 1].tolist(), end]
+        return {first + k: edges[k + 1] - edges[k] for k in range(last - first + 1)}
 
     def mean_shares(self, end_s: int) -> Floats:
         """Shares of all budgets, their mean from the start to ``end_s``, float64[B]."""
-        first = self.trees[0]
-        seconds = self.seconds(0, end_s)
-        if not any(seconds[1:]):
-            return first.share
-        sums = [
-            sum((n * tree.exact[b] for n, tree in zip(seconds, self.trees, strict=True)), Fraction(0))
-            for b in range(len(first.path))
-        ]
-        return np.array([float(total / end_s) for total in sums])
+        seconds = self.seconds(0, max(1, end_s))
+        if len(seconds) == 1:
+            return self.trees[0].share
+        found = np.zeros(len(self.trees[0].path))
+        for k, held in seconds.items():
+            found += self.trees[k].share * held
+        return found / end_s
 
 
 def epochs_of(budget: Budget, changes: tuple[BudgetChange, ...]) -> Epochs:

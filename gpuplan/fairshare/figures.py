@@ -174,7 +174,7 @@ class Owed:
         self.delivered: list[int] = []
         self.served = Fraction(0)
         tree, n = problem.tree, len(problem.tree.leaves)
-        kinds: tuple[Int64, list[list[int]]] | None = None
+        kinds: tuple[Int64, list[dict[int, int]]] | None = None
         at_once = max(1, _CELLS // (-(-raw.end_s // HOUR) + 1))
         for begin in range(0, n, at_once):
             teams = range(begin, min(n, begin + at_once))
@@ -182,11 +182,9 @@ class Owed:
             kinds = kinds or kinds_of(problem.epochs, hours.start_s, hours.length_s)
             for row, team in enumerate(teams):
                 leaf = int(tree.leaves[team])
-                shares = [then.exact[leaf] for then in problem.epochs.trees]
+                shares = [problem.gpus * then.exact[leaf] for then in problem.epochs.trees]
                 entitled = [
-                    problem.gpus
-                    * sum((s * n for s, n in zip(shares, seconds, strict=True) if n), Fraction(0))
-                    for seconds in kinds[1]
+                    sum((shares[k] * n for k, n in seconds.items()), Fraction(0)) for seconds in kinds[1]
                 ]
                 owed, served = _owed(entitled, kinds[0], hours.wanted[row], hours.allocated[row])
                 self.owed.append(owed)

@@ -86,7 +86,7 @@ class Hours:
     wanted: Int64
 
 
-def kinds_of(epochs: Epochs, start_s: Int64, length_s: Int64) -> tuple[Int64, list[list[int]]]:
+def kinds_of(epochs: Epochs, start_s: Int64, length_s: Int64) -> tuple[Int64, list[dict[int, int]]]:
     """Steps of time by the budgets that hold in them.
 
     Parameters
@@ -101,8 +101,8 @@ def kinds_of(epochs: Epochs, start_s: Int64, length_s: Int64) -> tuple[Int64, li
     int64[H]
         Kind of each step.
     list
-        Of each kind the seconds that each of the epochs holds: one kind for all steps of one length within one epoch,
-        a kind of its own for every step in which budgets change.
+        Of each kind the seconds that epochs hold in it: one kind for all steps of one length within one epoch, a kind
+        of its own for every step in which budgets change.
     """
     first = epochs.index(start_s)
     last = epochs.index(start_s + np.maximum(length_s - 1, 0))

@@ -400,9 +400,10 @@ def test_trees_over_time() -> None:
     assert exact == [["3/5", "21/50", "9/50", "2/5"], ["1/4", "1/7", "3/28", "3/4"], ["1", "4/7", "3/7", "0"]]
     assert epochs.index(np.array([0, 9, 10, 29, 30, 99])).tolist() == [0, 0, 1, 1, 2, 2]
     assert [epochs.at(t).exact[4] for t in (9, 10)] == [Fraction(2, 5), Fraction(3, 4)]
-    assert epochs.seconds(5, 35) == [5, 20, 5]
-    assert epochs.seconds(12, 15) == [0, 3, 0]
-    assert epochs.seconds(40, 41) == [0, 0, 1]
+    assert epochs.seconds(5, 35) == {0: 5, 1: 20, 2: 5}
+    assert epochs.seconds(12, 15) == {1: 3}
+    assert epochs.seconds(10, 30) == {1: 20}
+    assert epochs.seconds(40, 41) == {2: 1}
     # b: 10 s of .4, 20 s of .75 and 10 s of 0
     assert epochs.mean_shares(40)[4] == pytest.approx((4 + 15) / 40)
     assert epochs.mean_shares(10).tolist() == epochs.trees[0].share.tolist()

@@ -67,7 +67,10 @@ def account(run: "Run", palette: Palette, most: int) -> Account:
     first = np.arange(0, n, each)
     kind, seconds = kinds_of(epochs, hours.start_s, hours.length_s)
     shares = np.stack([then.share[tree.leaves] for then in epochs.trees], axis=1)
-    claims: Floats = (problem.gpus * shares) @ np.array(seconds, np.float64).T
+    held = np.zeros((len(epochs), len(seconds)))
+    for column, those in enumerate(seconds):
+        held[list(those), column] = list(those.values())
+    claims: Floats = (problem.gpus * shares) @ held
     owed: Floats = np.minimum(claims[:, kind], hours.wanted)
 
     def binned(amounts: Int64) -> Int64:
