@@ -4,8 +4,10 @@ Validation happens in `gpuplan.packing.schema`, at the border; these classes tru
 microseconds after the start of the scenario, memory is whole bytes, both as 64-bit integers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 #: A deadline that is not set, an instant that never comes.
 NEVER = 1 << 60
@@ -220,7 +223,7 @@ class PackingScenario:
     tasks_file: str | None = field(default=None, compare=False)
     until_us: int | None = None
     about: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def kind(self) -> str:
@@ -239,3 +242,49 @@ class PackingScenario:
         """Bytes that the scheduler reserves for a copy of a model."""
         declared = -(-model.declared_bytes * (SECOND + self.admission.margin) // SECOND)
         return declared + (self.context(model) if self.admission.count_context else 0)
+
+    def replace(self, changes: Mapping[str, Any]) -> "PackingScenario":
+        """A copy with values changed by dotted path of the file, validated like a file.
+
+        Parameters
+        ----------
+        changes
+            ``{"admission.margin": 0.1, "models.0.declared_gib": 20, "policy.placement": "worst-fit"}``.
+
+        Raises
+        ------
+        InputError
+            With every mistake, where the result is not a valid scenario.
+        """
+        from gpuplan.packing.schema import replace
+
+        return replace(self, changes)
+
+    def with_tasks(self, tasks: "Tasks", notes: tuple[str, ...] = ()) -> "PackingScenario":
+        """A copy with other tasks (whose models are rows of this scenario's), and sentences about them."""
+        from gpuplan.packing.schema import with_tasks
+
+        return with_tasks(self, tasks, notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scenario as the mapping of its file (values that equal their default left out)."""
+        from gpuplan.packing.schema import to_dict
+
+        return to_dict(self)
+
+    def to_yaml(self) -> str:
+        """The text of a scenario file that reads back to an equal scenario."""
+        from gpuplan.packing.schema import to_yaml
+
+        return to_yaml(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write a scenario file (UTF-8) that reads back to an equal scenario."""
+        Path(path).write_text(self.to_yaml(), encoding="utf-8")
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hexadecimal) of the scenario's canonical form, tasks included: equal scenarios, equal text."""
+        from gpuplan.packing.schema import fingerprint
+
+        return fingerprint(self)

@@ -1,7 +1,7 @@
 """Tasks as columns, in order of arrival."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,15 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.arrival_us)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tasks):
+            return NotImplemented
+        columns = [f.name for f in fields(Tasks)]
+        return self is other or all(np.array_equal(getattr(self, c), getattr(other, c)) for c in columns)
+
+    def __hash__(self) -> int:
+        return hash((self.arrival_us.tobytes(), self.model.tobytes(), self.service_us.tobytes()))
+
 
 def tasks(
     arrival_us: Sequence[int] | Int64,
@@ -67,10 +76,9 @@ def tasks(
     service = _column(service_us, n)
     predicted = service if predicted_us is None else _column(predicted_us, n)
     names = np.full(n, tenant, object) if isinstance(tenant, str) else np.array(list(tenant), object)
-    _, tenant_rank = np.unique(names.astype(str), return_inverse=True)
     columns = [_column(arrival_us, n), _column(model, n), _column(priority, n), service, predicted]
     columns += [_column(tokens_in, n), _column(tokens_out, n), _column(deadline_us, n)]
-    by = np.lexsort((tenant_rank, *reversed(columns)))
+    by = _order(columns, names)
     arrival, of_model, rank, service, predicted, came, made, deadline = (column[by] for column in columns)
     found = Tasks(arrival, of_model, names[by], rank, service, predicted, came, made, deadline)
     for name in Tasks.__slots__:
@@ -82,3 +90,20 @@ def _column(values: Sequence[int] | Int64 | int, n: int) -> Int64:
     if isinstance(values, int):
         return np.full(n, values, np.int64)
     return np.array(values, np.int64)
+
+
+def _order(columns: Sequence[Int64], names: Strings) -> npt.NDArray[np.intp]:
+    """The order of rows: by the columns one after the other, then by name."""
+    by = np.argsort(columns[0], kind="stable")
+    equal = np.diff(columns[0][by]) == 0
+    tied = np.append(equal, False) | np.append(False, equal) if len(by) else equal
+    rows = by[tied]  # only these are compared in full: equal arrivals are rare
+    if len(rows):
+        by[tied] = rows[np.lexsort((_ranks(names[rows]), *(column[rows] for column in reversed(columns))))]
+    return by
+
+
+def _ranks(names: Strings) -> Int64:
+    """Rank of each name among the different ones."""
+    rank = {name: k for k, name in enumerate(sorted(set(names.tolist())))}
+    return np.fromiter((rank[name] for name in names), np.int64, len(names))
