@@ -1,4 +1,4 @@
-"""Columns of a job table: numbers, flags and texts checked as a whole, every broken rule with its rows.
+"""Columns of a table that people write: numbers, flags and texts checked as a whole, every broken rule with its rows.
 
 A rule that many rows break is told for the first of them; the rest are counted, so that a million
 wrong rows are a page and not a hang.
@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpuplan.fairshare.model import Bools, Floats, Int64
 from gpuplan.inputs.errors import MISSING
 from gpuplan.inputs.fields import Flag, Text, number
+
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 #: Rows that are named where many break one rule.
 NAMED = 10
