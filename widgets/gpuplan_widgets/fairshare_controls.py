@@ -116,7 +116,7 @@ def make() -> FairShareControls:
         ),
         debug=W.FloatSlider(20.0, description="Debug jobs (%)", **percent),
         days=W.FloatSlider(
-            28.0, min=1.0, max=MOST_DAYS, step=1.0, description="Days", readout_format=".1f", **_LIVE
+            28.0, min=1.0, max=MOST_DAYS, step=1.0, description="Days", readout_format=".4", **_LIVE
         ),
         seed=W.BoundedIntText(1, min=0, max=MOST_SEED, description="Seed", **_WIDE),
         demand=W.Dropdown(
