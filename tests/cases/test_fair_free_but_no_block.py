@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
+from cases import front_door
 from gpuplan.fairshare.blocks import fits, largest_block, unusable_share
 from gpuplan.fairshare.instant import Instant
 from gpuplan.fairshare.jobs import jobs
@@ -144,3 +145,49 @@ def test_a_node_in_maintenance_is_not_free(situations: dict[str, Any]) -> None:
         "1 node takes no work (drain or repair)."
     ) in said
     assert run.jobs.set_index("job").first_start_s["wants"] == 630
+
+
+def by_file(folder: Path, nodes: list[dict[str, int]], rows: list[dict[str, object]], policy: str) -> Run:
+    """The same cluster as a scenario file with a table of jobs, each of which must fit on one node."""
+    head = {"cluster": {"nodes": len(nodes), "gpus_per_node": nodes[0]["gpus"]}}
+    return front_door.run(front_door.load(folder, head, [{**row, "one_node": "yes"} for row in rows]), policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", ["three_fours", "one_two_one"])
+def test_the_reason_by_scenario_file(
+    tmp_path: Path, situations: dict[str, Any], expected: dict[str, Any], name: str, policy: str
+) -> None:
+    """Of each node first all is taken: what stays beside what goes after 10 s, so that nobody shares it otherwise."""
+    nodes, right, wanted = situations[name]["nodes"], expected[name], situations[name]["job"]["gpus"]
+    rows: list[dict[str, object]] = []
+    for at, node in enumerate(nodes):
+        rows.append({"job": f"stays-{at}", "submit_s": 2 * at, "gpus": node["used"], "run_s": 3600})
+        free = node["gpus"] - node["used"]
+        rows.append({"job": f"goes-{at}", "submit_s": 2 * at + 1, "gpus": free, "run_s": 10})
+    rows.append({"job": "wants", "submit_s": 30, "gpus": wanted, "run_s": 600})
+    run = by_file(tmp_path, nodes, rows, policy)
+    now = Instant(run, 90)
+    assert int(now.free.sum()) == right["free"]
+    assert largest_block(now.free) == right["largest_block"]
+    assert bool(now.runs[run.row_of("wants")]) == right["can_start"]
+    said = run.why("wants", 90)
+    assert (
+        f"{right['free']} GPUs are free, the largest free block on one node is {right['largest_block']}"
+        in said
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_order_matters_by_scenario_file(
+    tmp_path: Path, situations: dict[str, Any], expected: dict[str, Any], policy: str
+) -> None:
+    case, right = situations["order_matters"], expected["order_matters"]["pack"]
+    rows: list[dict[str, object]] = [
+        {"job": f"job-{k}", "submit_s": k, "gpus": gpus, "run_s": 100} for k, gpus in enumerate(case["jobs"])
+    ]
+    run = by_file(tmp_path, case["nodes"], rows, policy)
+    now = Instant(run, 50)
+    assert run.problem.jobs.gpus[now.runs].tolist() == right["running"]
+    assert run.problem.jobs.gpus[now.waits].tolist() == right["waiting"]
+    assert int(now.free.sum()) == right["free"]

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from cases import front_door
 from gpuplan.fairshare.model import BudgetNode
+from gpuplan.fairshare.run import Run
 from gpuplan.fairshare.shares import partition, share_out, whole_gpus
 from gpuplan.fairshare.tree import tree_of
 
@@ -82,3 +84,42 @@ def test_a_queue_without_demand_for_a_type_is_away_for_it(budget: tuple[BudgetNo
 def test_equal_remainders_go_by_the_order_of_the_tree() -> None:
     thirds = {name: Fraction(10, 3) for name in ("x", "y", "z")}
     assert whole_gpus(thirds) == {"x": 4, "y": 3, "z": 3}
+
+
+def run_at(folder: Path, given: dict[str, Any], moment: str, order: int = 1) -> Run:
+    """The demand of a moment as jobs of one GPU that come together and declare a minimum; by file and table."""
+    rows = [
+        {"job": f"{team}-{k}", "team": team, "submit_s": 0, "gpus": 1, "run_s": 600, "min_runtime_s": 600}
+        for team, gpus in demand_at(given, moment).items()
+        for k in range(gpus)
+    ]
+    head = {"cluster": given["cluster"], "budget": given["queues"][::order]}
+    return front_door.run(front_door.load(folder, head, rows[::order]), "fair-share")
+
+
+def by_team(run: Run, column: str) -> dict[str, float]:
+    table = run.shares_at(1)
+    return dict(zip(table.team, table[column].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_away_by_scenario_file(
+    tmp_path: Path, given: dict[str, Any], expected: dict[str, Any], order: int
+) -> None:
+    """What runs is what the shares say, and 10 GPUs stand idle because nobody wants them."""
+    run = run_at(tmp_path, given, "away", order)
+    for column in ("now_exact_gpus", "now_gpus", "running_gpus"):
+        found = by_team(run, column)
+        assert {**found, "idle": run.problem.gpus - sum(found.values())} == expected["away"]
+    assert by_team(run, "nominal_gpus") == expected["nominal"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_back_by_scenario_file(
+    tmp_path: Path, given: dict[str, Any], expected: dict[str, Any], order: int
+) -> None:
+    run = run_at(tmp_path, given, "back", order)
+    assert by_team(run, "now_exact_gpus") == expected["back_exact"]
+    assert by_team(run, "now_gpus") == expected["back_whole"]
+    assert by_team(run, "running_gpus") == expected["back_whole"]
+    assert by_team(run, "nominal_gpus") == expected["nominal"]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from cases import front_door
 from gpuplan.fairshare.model import BudgetNode
 from gpuplan.fairshare.shares import share_out
 
@@ -63,3 +64,26 @@ def test_a_weight_that_is_missing_counts_as_one() -> None:
 def test_the_same_team_name_in_two_organisations() -> None:
     tree = (BudgetNode("one", 1, (BudgetNode("a"),)), BudgetNode("two", 3, (BudgetNode("a"),)))
     assert share_out(tree, {"one/a": 99, "two/a": 99}, 40) == {"one/a": 10, "two/a": 30}
+
+
+@pytest.mark.parametrize("moment", ["all_want_all", "two_is_idle", "a_is_modest", "one_is_modest"])
+def test_by_scenario_file(
+    tmp_path: Path, given: dict[str, Any], expected: dict[str, Any], moment: str
+) -> None:
+    """The demand as jobs of one GPU that come together: what the shares say is also what runs."""
+    (wants,) = [one["demand"] for one in given["moments"] if one["name"] == moment]
+    rows = [
+        {"job": f"{team}-{k}", "team": team, "submit_s": 0, "gpus": 1, "run_s": 600, "min_runtime_s": 600}
+        for team, gpus in wants.items()
+        for k in range(gpus)
+    ]
+    budget = [
+        {"name": name, "weight": node["weight"]}
+        | {"children": [{"name": team, "weight": leaf["weight"]} for team, leaf in node["teams"].items()]}
+        for name, node in given["tree"].items()
+    ]
+    scenario = front_door.load(tmp_path, {"cluster": given["cluster"], "budget": budget}, rows)
+    table = front_door.run(scenario, "fair-share").shares_at(1)
+    teams = [path.rpartition("/")[2] for path in table.team]
+    for column in ("now_exact_gpus", "running_gpus"):
+        assert dict(zip(teams, table[column].tolist(), strict=True)) == expected[moment]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import front_door
 from gpuplan import jit
 from gpuplan.fairshare import engine
 from gpuplan.fairshare.jobs import Jobs
@@ -96,3 +97,21 @@ def test_sums_agree_with_whole_numbers_of_any_size(rows: list[tuple[int, int]]) 
     gpus, run = [row[0] for row in rows], [row[1] for row in rows]
     found = make_jobs([str(k) for k in range(len(rows))], [0] * len(rows), gpus, run)
     assert int(found.gpu_seconds.sum()) == sum(g * r for g, r in rows)
+
+
+@pytest.mark.parametrize("policy", ["fifo", "easy", "fair-share"])
+def test_by_scenario_file(
+    tmp_path: Path, rows: list[dict[str, str]], expected: dict[str, Any], policy: str
+) -> None:
+    """The year on one pool: a table of jobs, the figures in GPU-hours, row by row and in the tables of teams."""
+    table = [{"job": row["id"], "submit_s": 0, "gpus": row["gpus"], "run_s": row["run_s"]} for row in rows]
+    gpus = sum(int(row["gpus"]) for row in rows)
+    run = front_door.run(front_door.load(tmp_path, {"cluster": {"gpus": gpus}}, table), policy)
+    ran = run.to_frame()
+    assert int((ran.gpus * (ran.end_s - ran.start_s)).sum()) == expected["gpu_seconds"]
+    hours = (ran.gpus * (ran.end_s - ran.start_s) / 3600).groupby(ran.job).sum().to_dict()
+    assert hours == pytest.approx(expected["gpu_hours_by_row"], abs=5e-7)
+    assert run.teams.delivered_gpu_hours.sum() == pytest.approx(expected["gpu_hours"], abs=5e-7)
+    # all of it over all GPUs until the longest job ends, 68 years: 2^31 s
+    assert run.figures["occupancy"] == pytest.approx(expected["gpu_seconds"] / (gpus << 31), rel=1e-12)
+    assert int(run.over(31_536_000).allocated.sum()) == expected["gpu_seconds"]

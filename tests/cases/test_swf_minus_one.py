@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from cases import front_door
 from gpuplan.fairshare.model import NEVER
+from gpuplan.inputs.errors import InputError
+from gpuplan.loading import load_swf
 from gpuplan.traces.swf import REASONS, SwfLog, read_swf
 
 CASE = "swf-minus-one"
@@ -74,3 +77,45 @@ def test_the_same_in_other_clothes(
     assert found.max_processors == 64
     assert found.jobs().name.tolist() == log.jobs().name.tolist()
     assert found.jobs().limit_s.tolist() == log.jobs().limit_s.tolist()
+
+
+def test_the_log_as_a_scenario(case: Path, expected: dict[str, Any]) -> None:
+    """As `gpuplan simulate` reads it: on 64 GPUs nobody waits, and only what is known is added up."""
+    run = front_door.run(load_swf(case / "input.swf", gpus=64), "easy")
+    ran = run.to_frame()
+    assert int((ran.gpus * (ran.end_s - ran.start_s)).sum()) == expected["processor_seconds"]
+    assert front_door.starts(run) == {"1": 0, "4": 180, "5": 240, "6": 300}
+    assert dict(zip(ran.job, ran.gpus, strict=True))["5"] == expected["processors"]["5"]
+    notes = " ".join(run.scenario.notes)
+    assert all(word in notes for word in ("never started", "run time unknown", "more processors"))
+
+
+def test_minus_one_in_a_table_of_jobs(tmp_path: Path, log: SwfLog, expected: dict[str, Any]) -> None:
+    """The jobs that the log has, written as CSV: a limit of -1 is none, and behind it nothing is backfilled by it.
+
+    On 16 GPUs: 1 (8 of 16) runs 0-3600; 4 at 180 for no time; 5 wants 12 and waits until 3600; 6 (4 GPUs, limit 1200 s)
+    ends before 3600 and may go first, at 300.
+    """
+    made = log.jobs()
+    rows = [
+        {"job": name, "submit_s": submit, "gpus": gpus, "run_s": run}
+        | {"limit_s": -1 if limit == NEVER else limit}
+        for name, submit, gpus, run, limit in zip(
+            *(getattr(made, column).tolist() for column in ("name", "submit_s", "gpus", "run_s", "limit_s")),
+            strict=True,
+        )
+    ]
+    scenario = front_door.load(tmp_path, {"cluster": {"gpus": 16}}, rows)
+    limits = dict(zip(scenario.jobs.name.tolist(), scenario.jobs.limit_s.tolist(), strict=True))
+    assert [int(name) for name, limit in limits.items() if limit == NEVER] == expected["no_time_limit"]
+    run = front_door.run(scenario, "easy")
+    assert int(run.problem.jobs.gpu_seconds.sum()) == expected["processor_seconds"]
+    assert front_door.starts(run) == {"1": 0, "4": 180, "5": 3600, "6": 300}
+
+
+@pytest.mark.parametrize("column", ["submit_s", "gpus", "run_s", "min_runtime_s"])
+def test_minus_one_where_it_means_nothing(tmp_path: Path, column: str) -> None:
+    """Only an unknown limit is -1: anywhere else it is a mistake with its line."""
+    row = {"job": "x", "submit_s": 0, "gpus": 1, "run_s": 60, "min_runtime_s": 10, column: -1}
+    with pytest.raises(InputError, match=rf"case\.csv, line 2, {column}.*-1"):
+        front_door.load(tmp_path, {"cluster": {"gpus": 16}}, [row])
