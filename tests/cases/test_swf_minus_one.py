@@ -106,6 +106,7 @@ def test_minus_one_in_a_table_of_jobs(tmp_path: Path, log: SwfLog, expected: dic
         )
     ]
     scenario = front_door.load(tmp_path, {"cluster": {"gpus": 16}}, rows)
+    assert scenario.jobs is not None
     limits = dict(zip(scenario.jobs.name.tolist(), scenario.jobs.limit_s.tolist(), strict=True))
     assert [int(name) for name, limit in limits.items() if limit == NEVER] == expected["no_time_limit"]
     run = front_door.run(scenario, "easy")
