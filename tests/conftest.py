@@ -1,7 +1,7 @@
 """Fixtures for all tests, and the rule that in CI a browser or notebook test may not quietly skip."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,19 @@ def shared() -> Path:
     if not (SHARED / "traces").is_dir():
         pytest.skip(f"{SHARED_ABSENT}: no ../shared/traces beside the checkout")
     return SHARED
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command in this process; its exit code, output and messages."""
+    from gpuplan.cli import main
+
+    def call(*words: str | Path) -> tuple[int, str, str]:
+        status = main([str(word) for word in words])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
 
 
 @pytest.fixture(scope="session")
