@@ -89,7 +89,11 @@ class Amount(FieldType):
     def text(self, amount: int) -> str:
         """An amount in the unit of the field, for a rule."""
         size = shortest(amount, self.units()[self.unit])
-        return f"{size:,} {self.unit}"
+        return (
+            f"{size:,} {self.unit}"
+            if amount == 0 or size >= 0.001
+            else f"{amount} {next(iter(self.units()))}"
+        )
 
     def _with_unit(self, value: object) -> Fraction:
         if isinstance(value, str) and ":" in value[:_LONGEST]:

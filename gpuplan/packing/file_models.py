@@ -73,6 +73,18 @@ class OneGpu(Whole):
         return found
 
 
+class FileName(Text):
+    """The name of a file; ``null`` and nothing: none."""
+
+    def read(self, value: Any) -> str | None:  # type: ignore[override]
+        """The name as written."""
+        return None if is_null(value) else Text.read(self, value)
+
+    def json(self) -> dict[str, Any]:
+        """JSON Schema of what may be written."""
+        return {"anyOf": [Text.json(self), {"type": "null"}]}
+
+
 class Strict(BaseModel):
     """Frozen, and unknown keys are refused."""
 
@@ -96,8 +108,8 @@ def _or_plain(schema: dict[str, Any]) -> None:
 _Row = TypeVar("_Row", bound=Strict)
 _Section = Annotated[_Row, BeforeValidator(as_section)]
 _Rows = Annotated[tuple[Annotated[_Row, BeforeValidator(as_mapping)], ...], BeforeValidator(as_list_or_empty)]
-_OptionalRows = Annotated[
-    tuple[Annotated[_Row, BeforeValidator(as_mapping)], ...] | None, BeforeValidator(as_list_or_none)
+_TaskRows = Annotated[
+    tuple[Annotated["TaskFile", BeforeValidator(as_mapping)], ...], Field(max_length=MOST_ROWS)
 ]
 
 
@@ -306,13 +318,13 @@ class TaskFile(Strict):
 class TasksFile(Strict):
     """Where the tasks come from: a table, the generator, or rows that stand here."""
 
-    file: Annotated[str | None, Text(1, 4_000)] = Field(
+    file: Annotated[str | None, FileName(1, 4_000)] = Field(
         default=None, description="A task table (.csv or .csv.gz), relative to the scenario file."
     )
     generate: Annotated[GenerateFile | None, BeforeValidator(_or_none)] = Field(
         default=None, description="Generated tasks."
     )
-    rows: Annotated[_OptionalRows[TaskFile], Field(max_length=MOST_ROWS)] = Field(
+    rows: Annotated[_TaskRows | None, BeforeValidator(as_list_or_none)] = Field(
         default=None, description="The tasks themselves, with the columns of a task table as keys."
     )
 
