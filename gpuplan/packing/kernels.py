@@ -1,0 +1,1784 @@
+"""The packing kernel: an event-driven simulator of one node, arrays in, arrays out, nothing validated.
+
+Shapes used throughout: ``J`` tasks in order of arrival, ``M`` models, ``G`` GPUs, ``L`` lines (one, or one per GPU),
+``X`` places for tasks in the system, ``C`` copies of models. Times are microseconds, memory is bytes, both int64;
+``NEVER`` (2**60) is an instant that never comes, ``-1`` means "none".
+
+The simulator jumps from one instant to the next at which something can change. At one instant: what ends (releases,
+transfers, saves, restores, services), loads begin, memory that ran over, expiries, arrivals and deadlines, placement.
+What takes no time ends at the instant of its start: the same instant comes again.
+
+State travels in tables; their columns are named below, their widths beside the names: whoever makes a table takes it
+from there. A task in the system has a row of ``w`` (its place ``x``), which the next one takes when it has left.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpuplan.jit import njit_kernel, njit_leaf, njit_step
+
+Ints = npt.NDArray[np.int64]
+
+#: A 64-bit whole number: numpy's, or Python's where nothing is compiled.
+Number = Any
+
+i64 = np.int64
+
+NEVER = 1 << 60
+# a microsecond of service at full speed
+SCALE = 1 << 20
+# clocks of GPUs start again from 0 before their numbers grow too large
+REBASE = 1 << 61
+# a byte of a transfer: rates are per second, time is in microseconds
+PER_BYTE = 1_000_000
+
+# (2**k) % 37 differs for k = 0 .. 35: the index of a lone bit by one remainder
+_BIT = np.zeros(37, np.int64)
+for _k in range(32):
+    _BIT[(1 << _k) % 37] = _k
+WORD = (1 << 32) - 1
+
+# pieces of policies
+ROUND_ROBIN, ROUND_ROBIN_SKIP, FIRST_FIT, BEST_FIT, WORST_FIT, PREDICTED_FIT, FGD = range(7)
+FIFO, BACKFILL, SHORTEST, BY_MODEL = range(4)
+LRU, LFU, COST, KEEP_ALIVE = range(4)
+PREEMPT_NEVER, PREEMPT_ALWAYS, PREEMPT_THRESHOLD = range(3)
+NO_CONTENTION, SHARING, SLOWDOWN = range(3)
+
+# ``s`` int64[SETTING_COLUMNS]: the scenario and the policy, ...
+(
+    HORIZON,
+    MEMORY,
+    HOST_RATE,
+    DISK_RATE,
+    RELEASE_US,
+    GPU_TASKS,
+    HOST_CACHE,
+    ON_FREE,
+    PREEMPT,
+    THRESHOLD_US,
+    SAVE_US,
+    RESTORE_US,
+    CONTENTION,
+    RETRY_MOST,
+    RETRY_US,
+    PLACEMENT,
+    ORDER,
+    EVICTION,
+    DEPTH,
+    ALIVE_US,
+) = range(20)
+# ... where the simulation is, ...
+T, PAUSED, ARRIVED, DEADLINES, FRESH, AGAIN, STAMP, LAST_GPU, WAITING_NOW, ATTACHED_NOW = range(20, 30)
+# ... how much of the tables is in use, ...
+N_STAGES, N_COPIES, N_BREACHES, N_PLACES, FREE_PLACE, N_MOVING, N_STARTABLE = range(30, 37)
+# ... when transfers were last brought up to date and when the next one ends, ...
+MOVED_AT, NEXT_MOVE = range(37, 39)
+# ... and first and last of what waits for a fixed time: leaving copies, idle ones, saves, restores, returns
+LEAVING, LEAVING_END, IDLE, IDLE_END, SAVES, SAVES_END, RESTORES, RESTORES_END, RETURNS, RETURNS_END = range(
+    39, 49
+)
+SETTING_COLUMNS = 49
+
+# ``tasks`` int64[TASK_COLUMNS, J], a column per task: what it asks for and where it stands in line, ...
+A_ARRIVAL, A_MODEL, A_PRIORITY, A_SERVICE, A_PREDICTED, A_CAME, A_MADE, A_DEADLINE, A_REJECTED, A_WHERE = (
+    range(10)
+)
+# ... its position and that of its group (line, priority, model) among tasks sorted by group, and its place
+A_GROUPED, A_GROUP_FROM, A_GROUP_TO, A_PLACE = range(10, 14)
+TASK_COLUMNS = 14
+# ``w`` int64[X, WORK_COLUMNS], a row per task in the system: what it asks for, ...
+TASK, MODEL, PRIORITY, SERVICE, PREDICTED, CAME, MADE, DEADLINE, LINE = range(9)
+# ... how it is: stage, whether its progress is saved, whether it ever ran, failures, its copy, row of the log, ...
+STAGE, KEPT, SERVED, FAILURES, COPY, ROW, WAITS, TAG, BEGAN, FOR_PLACE = range(9, 19)
+# ... neighbours among tasks of its GPU, links of the heap of running ones, next among those that wait for a fixed time
+AFTER, BEFORE, CHILD, BESIDE, ABOVE, FOLLOWS = range(19, 25)
+WORK_COLUMNS = 25
+# stages of a task in the system
+QUEUED, OUTSIDE, STARTING, RUNS, SAVING, RESTORING = range(6)
+
+# ``models`` int64[M, MODEL_COLUMNS]; the last two are a table of their own: models sorted by need
+(
+    NEED,
+    TAKEN,
+    ASLEEP,
+    WEIGHTS,
+    PER_TOKEN,
+    PINNED,
+    MODEL_TASKS,
+    PLACED,
+    IN_HOST,
+    FAILED_AT,
+    NEED_SORTED,
+    POPULAR,
+) = range(12)
+MODEL_COLUMNS = 12
+# ``gpus`` int64[G, GPU_COLUMNS]: ledgers (reserved; taken without KV; KV frozen; most KV of running tasks), ...
+RESERVED, FIXED, FROZEN, MOST_KV, IDLE_NEED, IDLE_TAKEN, PENDING_NEED = range(7)
+# ... tasks attached, running ones, and the clock of their service, ...
+HELD, FIRST, LAST, ROOT, RUNNING, CLOCK, CLOCK_AT, SPEED, ENDS, RUNS_OVER, DIRTY = range(7, 18)
+# ... copies that take tasks, those that may start loading, transfers
+LIVE_COPIES, STARTABLE, TRANSFERS = range(18, 21)
+GPU_COLUMNS = 21
+# ``cells`` int64[G, M, CELL_COLUMNS]: the copy that takes tasks, all such copies, copies in memory, leftover
+AT, LIVE, LOADED, LEFTOVER = range(4)
+CELL_COLUMNS = 4
+# ``lines`` int64[L, LINE_COLUMNS]: positions, the task that blocks it, the last task placed, followers in a row
+FROM, TO, BLOCKED, PLACED_LAST, IN_A_ROW = range(5)
+LINE_COLUMNS = 5
+
+# ``c`` int64[C, COPY_COLUMNS], a row per copy: what it is and how, ...
+(
+    C_MODEL,
+    C_GPU,
+    C_STATE,
+    C_HELD,
+    C_USED,
+    C_LEFT,
+    C_RATE,
+    C_DISK,
+    C_LIVE,
+    C_CLAIMER,
+    C_FOR,
+    C_DUE,
+    C_VICTIMS,
+) = range(13)
+# ... and the next that leaves, neighbours among idle ones
+C_FOLLOWS, C_AFTER, C_BEFORE = range(13, 16)
+COPY_COLUMNS = 16
+# states of a copy (a pending one waits for memory, a going one for its last task to be saved)
+PENDING, LOADING, READY, GOING, LEAVES, GONE = range(6)
+
+# rows of ``stages`` int64[8, .], ``copies`` int64[9, .], ``breaches`` int64[4, .]: columns of the results
+L_TASK, L_GPU, L_KIND, L_OUTCOME, L_START, L_END, L_FROZEN, L_ATTEMPT = range(8)
+STAGE_ROWS = 8
+LOAD, RUN, SAVE, RESTORE = range(4)
+WENT_ON, PREEMPTED, OUT_OF_MEMORY, CUT = range(4)
+K_MODEL, K_GPU, K_CLAIMED, K_LOAD, K_READY, K_EVICTED, K_RELEASED, K_DISK, K_TASK = range(9)
+COPY_ROWS = 9
+B_TIME, B_GPU, B_TASK, B_MODEL = range(4)
+BREACH_ROWS = 4
+# rows of ``fate`` int64[3, J]
+F_STATE, F_LEFT, F_FAILURES = range(3)
+DONE, REJECTED, FAILED, TIMED_OUT, WAITING, ON_GPU = range(6)
+FATE_ROWS = 3
+
+# answers of `run_pack`
+ENDED, TOO_SHORT = range(2)
+
+
+# ----------------------------------------------------------- sets of positions
+
+
+@njit_leaf
+def words_below(n: int) -> Number:
+    """Words of 32 bits that hold ``n`` bits and one behind them."""
+    return (n >> 5) + 2
+
+
+@njit_leaf
+def join(q: Ints, n: int, p: int) -> None:
+    """Position ``p`` below ``n`` becomes a member."""
+    o1 = words_below(n)
+    o2 = o1 + words_below(o1)
+    w = p >> 5
+    u = w >> 5
+    q[w] |= i64(1) << (p & 31)
+    q[o1 + u] |= i64(1) << (w & 31)
+    q[o2 + (u >> 5)] |= i64(1) << (u & 31)
+
+
+@njit_leaf
+def part(q: Ints, n: int, p: int) -> None:
+    """Position ``p`` is a member no more."""
+    o1 = words_below(n)
+    o2 = o1 + words_below(o1)
+    w = p >> 5
+    u = w >> 5
+    q[w] &= ~(i64(1) << (p & 31))
+    if q[w] == 0:
+        q[o1 + u] &= ~(i64(1) << (w & 31))
+        if q[o1 + u] == 0:
+            q[o2 + (u >> 5)] &= ~(i64(1) << (u & 31))
+
+
+@njit_leaf
+def following(q: Ints, n: int, p: int, end: int) -> Number:
+    """First member in ``p .. end - 1``; -1: none."""
+    if p >= end:
+        return -1
+    w = p >> 5
+    bits = q[w] & (WORD << (p & 31))
+    if bits == 0:
+        o1 = words_below(n)
+        o2 = o1 + words_below(o1)
+        w += 1
+        u = w >> 5
+        above = q[o1 + u] & (WORD << (w & 31))
+        if above == 0:
+            u += 1
+            v = u >> 5
+            top = q[o2 + v] & (WORD << (u & 31))
+            while top == 0:
+                v += 1
+                if (v << 15) >= end:
+                    return -1
+                top = q[o2 + v]
+            u = (v << 5) + _BIT[(top & -top) % 37]
+            above = q[o1 + u]
+        w = (u << 5) + _BIT[(above & -above) % 37]
+        bits = q[w]
+    at = (w << 5) + _BIT[(bits & -bits) % 37]
+    return at if at < end else -1
+
+
+# ----------------------------------------------------- the heap of running tasks
+
+
+@njit_leaf
+def merged(w: Ints, a: int, b: int) -> Number:
+    """The root of two heaps (neither empty) put together: least tag, then the lower row, first."""
+    if w[b, TAG] < w[a, TAG] or (w[b, TAG] == w[a, TAG] and w[b, TASK] < w[a, TASK]):
+        a, b = b, a
+    first = w[a, CHILD]
+    w[b, BESIDE] = first
+    if first >= 0:
+        w[first, ABOVE] = b
+    w[b, ABOVE] = a
+    w[a, CHILD] = b
+    return a
+
+
+@njit_step
+def merged_children(w: Ints, x: int) -> Number:
+    """The root of all heaps below ``x``, which loses them; -1: there were none."""
+    child = w[x, CHILD]
+    w[x, CHILD] = -1
+    pairs = i64(-1)
+    while child >= 0:
+        a = child
+        b = w[a, BESIDE]
+        child = i64(-1)
+        w[a, ABOVE] = -1
+        w[a, BESIDE] = -1
+        if b >= 0:
+            child = w[b, BESIDE]
+            w[b, BESIDE] = -1
+            w[b, ABOVE] = -1
+            a = merged(w, a, b)
+        w[a, BESIDE] = pairs
+        pairs = a
+    root = i64(-1)
+    while pairs >= 0:
+        a = pairs
+        pairs = w[a, BESIDE]
+        w[a, BESIDE] = -1
+        root = a if root < 0 else merged(w, root, a)
+    return root
+
+
+@njit_step
+def unrun(s: Ints, gpus: Ints, w: Ints, models: Ints, g: int, x: int) -> None:
+    """Task ``x`` runs no more; its clock is up to date, its tag becomes what it has left."""
+    if gpus[g, ROOT] == x:
+        gpus[g, ROOT] = merged_children(w, x)
+    else:
+        up = w[x, ABOVE]
+        beside = w[x, BESIDE]
+        if w[up, CHILD] == x:
+            w[up, CHILD] = beside
+        else:
+            w[up, BESIDE] = beside
+        if beside >= 0:
+            w[beside, ABOVE] = up
+        w[x, BESIDE] = -1
+        below = merged_children(w, x)
+        if below >= 0:
+            gpus[g, ROOT] = merged(w, gpus[g, ROOT], below)
+    w[x, TAG] -= gpus[g, CLOCK]
+    gpus[g, RUNNING] -= 1
+    gpus[g, MOST_KV] -= models[w[x, MODEL], PER_TOKEN] * (w[x, CAME] + w[x, MADE])
+    gpus[g, DIRTY] = 1
+
+
+@njit_leaf
+def settle(gpus: Ints, w: Ints, g: int, t: int) -> None:
+    """Bring the clock of a GPU's service up to ``t``."""
+    if gpus[g, RUNNING] > 0:
+        gpus[g, CLOCK] += gpus[g, SPEED] * (t - gpus[g, CLOCK_AT])
+        if gpus[g, CLOCK] >= REBASE:
+            x = gpus[g, FIRST]
+            while x >= 0:
+                if w[x, STAGE] == RUNS:
+                    w[x, TAG] -= gpus[g, CLOCK]
+                x = w[x, AFTER]
+            gpus[g, CLOCK] = 0
+    else:
+        gpus[g, CLOCK] = 0
+    gpus[g, CLOCK_AT] = t
+
+
+# -------------------------------------------------------------------------- memory
+
+
+@njit_leaf
+def left_of(gpus: Ints, w: Ints, g: int, x: int, t: int) -> Number:
+    """What a task has left, in microseconds x `SCALE`."""
+    if w[x, STAGE] != RUNS:
+        return w[x, TAG]
+    return w[x, TAG] - gpus[g, CLOCK] - gpus[g, SPEED] * (t - gpus[g, CLOCK_AT])
+
+
+@njit_leaf
+def done_of(w: Ints, x: int, left: int) -> Number:
+    """Whole microseconds of service that a task has had."""
+    return w[x, SERVICE] - ((left + SCALE - 1) >> 20)
+
+
+@njit_leaf
+def cache_of(models: Ints, w: Ints, x: int, left: int) -> Number:
+    """KV of a task in bytes."""
+    per_token = models[w[x, MODEL], PER_TOKEN]
+    if per_token == 0:
+        return i64(0)
+    tokens = w[x, CAME]
+    if w[x, SERVICE] > 0:
+        tokens += w[x, MADE] * done_of(w, x, left) // w[x, SERVICE]
+    return per_token * tokens
+
+
+@njit_step
+def growing(gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> Number:
+    """KV of the running tasks of a GPU at ``t``."""
+    total = i64(0)
+    if gpus[g, MOST_KV] == 0:
+        return total
+    passed = gpus[g, CLOCK] + gpus[g, SPEED] * (t - gpus[g, CLOCK_AT])
+    x = gpus[g, FIRST]
+    while x >= 0:
+        if w[x, STAGE] == RUNS:
+            total += cache_of(models, w, x, w[x, TAG] - passed)
+        x = w[x, AFTER]
+    return total
+
+
+@njit_leaf
+def actual(gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> Number:
+    """Bytes that fill the memory of a GPU at ``t``."""
+    return gpus[g, FIXED] + gpus[g, FROZEN] + growing(gpus, models, w, g, t)
+
+
+@njit_leaf
+def room_of(s: Ints, gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> Number:
+    """Bytes into which a model has to fit, by what admission looks at."""
+    if s[ON_FREE]:
+        return s[MEMORY] - actual(gpus, models, w, g, t) - gpus[g, PENDING_NEED]
+    return s[MEMORY] - gpus[g, RESERVED]
+
+
+@njit_step
+def refresh(beta: float, s: Ints, gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> None:
+    """After all changes of an instant: the speed of service, the next end, and when memory runs over before that."""
+    settle(gpus, w, g, t)
+    gpus[g, DIRTY] = 0
+    gpus[g, ENDS] = NEVER
+    gpus[g, RUNS_OVER] = NEVER
+    n = gpus[g, RUNNING]
+    if n == 0:
+        return
+    speed = i64(SCALE)
+    if n > 1 and s[CONTENTION] == SHARING:
+        speed = i64(SCALE // n)
+    elif n > 1 and s[CONTENTION] == SLOWDOWN:
+        speed = i64(SCALE / (1.0 + beta * (n - 1)))
+    speed = max(speed, i64(1))
+    gpus[g, SPEED] = speed
+    left = max(w[gpus[g, ROOT], TAG] - gpus[g, CLOCK], 0)
+    gpus[g, ENDS] = t + (left + speed - 1) // speed
+    free = s[MEMORY] - gpus[g, FIXED] - gpus[g, FROZEN]
+    if gpus[g, MOST_KV] <= free:
+        return
+    low = t
+    high = gpus[g, ENDS] - 1
+    if high <= t or growing(gpus, models, w, g, high) <= free or growing(gpus, models, w, g, t) > free:
+        return
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if growing(gpus, models, w, g, middle) > free:
+            high = middle
+        else:
+            low = middle
+    gpus[g, RUNS_OVER] = high
+
+
+# -------------------------------------------------------------------------- copies
+
+
+@njit_leaf
+def begin_idle(s: Ints, gpus: Ints, models: Ints, c: Ints, i: int) -> None:
+    """A ready copy has no task any more."""
+    m = c[i, C_MODEL]
+    if models[m, PINNED]:
+        return
+    gpus[c[i, C_GPU], IDLE_NEED] += models[m, NEED]
+    gpus[c[i, C_GPU], IDLE_TAKEN] += models[m, TAKEN]
+    if s[ALIVE_US] < NEVER:
+        last = s[IDLE_END]
+        c[i, C_BEFORE] = last
+        c[i, C_AFTER] = -1
+        if last >= 0:
+            c[last, C_AFTER] = i
+        else:
+            s[IDLE] = i
+        s[IDLE_END] = i
+
+
+@njit_leaf
+def end_idle(s: Ints, gpus: Ints, models: Ints, c: Ints, i: int) -> None:
+    """An idle copy gets a task, or goes."""
+    m = c[i, C_MODEL]
+    if models[m, PINNED]:
+        return
+    gpus[c[i, C_GPU], IDLE_NEED] -= models[m, NEED]
+    gpus[c[i, C_GPU], IDLE_TAKEN] -= models[m, TAKEN]
+    if s[ALIVE_US] < NEVER:
+        before = c[i, C_BEFORE]
+        after = c[i, C_AFTER]
+        if before >= 0:
+            c[before, C_AFTER] = after
+        else:
+            s[IDLE] = after
+        if after >= 0:
+            c[after, C_BEFORE] = before
+        else:
+            s[IDLE_END] = before
+
+
+@njit_leaf
+def drop_live(gpus: Ints, cells: Ints, c: Ints, i: int) -> None:
+    """A copy takes no more tasks."""
+    g = c[i, C_GPU]
+    last = gpus[g, LIVE_COPIES] - 1
+    other = cells[g, last, LIVE]
+    cells[g, c[i, C_LIVE], LIVE] = other
+    c[other, C_LIVE] = c[i, C_LIVE]
+    gpus[g, LIVE_COPIES] = last
+    cells[g, c[i, C_MODEL], AT] = -1
+
+
+@njit_step
+def evict(s: Ints, gpus: Ints, w: Ints, c: Ints, copies: Ints, i: int, x: int, t: int) -> None:
+    """A copy without tasks, live no more, begins to give its memory back, for the task at ``x`` (-1: nobody)."""
+    c[i, C_STATE] = LEAVES
+    c[i, C_FOR] = x
+    c[i, C_DUE] = t + s[RELEASE_US]
+    c[i, C_FOLLOWS] = -1
+    if s[LEAVING_END] >= 0:
+        c[s[LEAVING_END], C_FOLLOWS] = i
+    else:
+        s[LEAVING] = i
+    s[LEAVING_END] = i
+    copies[K_EVICTED, i] = t
+    if x >= 0:
+        w[x, WAITS] += 1
+
+
+@njit_step
+def next_out(
+    s: Ints, gpus: Ints, models: Ints, cells: Ints, c: Ints, g: int, t: int, key: int, row: int
+) -> Number:
+    """The next copy of a GPU to evict after ``(key, row)`` in the order of the policy; -1: none.
+
+    A copy is idle where it has no other tasks than those that are counted as its victims.
+    """
+    best = i64(-1)
+    best_key = i64(0)
+    best_row = i64(0)
+    for k in range(gpus[g, LIVE_COPIES]):
+        i = cells[g, k, LIVE]
+        m = c[i, C_MODEL]
+        if c[i, C_STATE] != READY or c[i, C_HELD] > c[i, C_VICTIMS] or models[m, PINNED]:
+            continue
+        mine = eviction_key(s, models, c, i, t)
+        if mine < key or (mine == key and m <= row):
+            continue
+        if best < 0 or mine < best_key or (mine == best_key and m < best_row):
+            best = i
+            best_key = mine
+            best_row = m
+    return best
+
+
+@njit_leaf
+def eviction_key(s: Ints, models: Ints, c: Ints, i: int, t: int) -> Number:
+    """What the eviction policy sorts idle copies by."""
+    m = c[i, C_MODEL]
+    if s[EVICTION] == LFU:
+        return models[m, PLACED]
+    if s[EVICTION] == COST:
+        return models[m, PLACED] * models[m, WEIGHTS]
+    return t if c[i, C_HELD] > 0 else c[i, C_USED]
+
+
+@njit_step
+def evicted_need(
+    s: Ints, gpus: Ints, models: Ints, cells: Ints, c: Ints, g: int, t: int, lacks: int
+) -> Number:
+    """What the copies reserve that would be evicted where ``lacks`` bytes are missing."""
+    total = i64(0)
+    key = i64(-1)
+    row = i64(-1)
+    while lacks > 0:
+        i = next_out(s, gpus, models, cells, c, g, t, key, row)
+        if i < 0:
+            break
+        key = eviction_key(s, models, c, i, t)
+        row = c[i, C_MODEL]
+        total += models[row, NEED]
+        lacks -= models[row, TAKEN] if s[ON_FREE] else models[row, NEED]
+    return total
+
+
+@njit_step
+def move(s: Ints, c: Ints, moving: Ints, t: int) -> None:
+    """Bring all transfers up to ``t``."""
+    passed = t - s[MOVED_AT]
+    if passed > 0:
+        for k in range(s[N_MOVING]):
+            i = moving[k]
+            c[i, C_LEFT] -= c[i, C_RATE] * passed
+    s[MOVED_AT] = t
+
+
+@njit_step
+def share_links(s: Ints, gpus: Ints, c: Ints, moving: Ints, t: int) -> None:
+    """Rates of all transfers, up to date at ``t``, and when the first of them ends."""
+    from_disk = i64(0)
+    for k in range(s[N_MOVING]):
+        from_disk += c[moving[k], C_DISK]
+    s[NEXT_MOVE] = NEVER
+    for k in range(s[N_MOVING]):
+        i = moving[k]
+        rate = max(s[HOST_RATE] // gpus[c[i, C_GPU], TRANSFERS], 1)
+        if c[i, C_DISK]:
+            rate = min(rate, max(s[DISK_RATE] // from_disk, 1))
+        c[i, C_RATE] = rate
+        s[NEXT_MOVE] = min(s[NEXT_MOVE], t + max((c[i, C_LEFT] + rate - 1) // rate, 0))
+
+
+# --------------------------------------------------------------- stages of a task
+
+
+@njit_leaf
+def log_stage(s: Ints, w: Ints, stages: Ints, x: int, g: int, kind: int, t: int) -> None:
+    """A stage of a task begins."""
+    n = s[N_STAGES]
+    stages[L_TASK, n] = w[x, TASK]
+    stages[L_GPU, n] = g
+    stages[L_KIND, n] = kind
+    stages[L_OUTCOME, n] = CUT
+    stages[L_START, n] = t
+    stages[L_END, n] = NEVER
+    stages[L_FROZEN, n] = NEVER if kind == RESTORE else t
+    stages[L_ATTEMPT, n] = w[x, FAILURES]
+    w[x, ROW] = n
+    s[N_STAGES] = n + 1
+
+
+@njit_leaf
+def end_stage(w: Ints, stages: Ints, x: int, outcome: int, t: int) -> None:
+    """The stage of a task ends."""
+    n = w[x, ROW]
+    stages[L_END, n] = t
+    stages[L_OUTCOME, n] = outcome
+    if stages[L_FROZEN, n] == NEVER:
+        stages[L_FROZEN, n] = t
+
+
+@njit_step
+def run(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x: int, t: int) -> None:
+    """A task is served from now on."""
+    g = c[w[x, COPY], C_GPU]
+    settle(gpus, w, g, t)
+    end_stage(w, stages, x, WENT_ON, t)
+    log_stage(s, w, stages, x, g, RUN, t)
+    w[x, STAGE] = RUNS
+    w[x, SERVED] = 1
+    w[x, BEGAN] = t
+    if w[x, TAG] <= 0:
+        gpus[g, ENDS] = t
+    w[x, TAG] += gpus[g, CLOCK]
+    w[x, CHILD] = -1
+    w[x, BESIDE] = -1
+    w[x, ABOVE] = -1
+    gpus[g, ROOT] = x if gpus[g, RUNNING] == 0 else merged(w, gpus[g, ROOT], x)
+    gpus[g, RUNNING] += 1
+    gpus[g, MOST_KV] += models[w[x, MODEL], PER_TOKEN] * (w[x, CAME] + w[x, MADE])
+    gpus[g, DIRTY] = 1
+
+
+@njit_step
+def start(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x: int, t: int) -> None:
+    """A task whose copy is ready and whose waits are over is served, or restored before."""
+    if not w[x, KEPT]:
+        run(s, gpus, models, w, c, stages, x, t)
+        return
+    g = c[w[x, COPY], C_GPU]
+    w[x, STAGE] = RESTORING
+    w[x, BEGAN] = t
+    stages[L_FROZEN, w[x, ROW]] = t
+    gpus[g, FROZEN] += cache_of(models, w, x, w[x, TAG])
+    gpus[g, DIRTY] = 1
+    w[x, FOLLOWS] = -1
+    if s[RESTORES_END] >= 0:
+        w[s[RESTORES_END], FOLLOWS] = x
+    else:
+        s[RESTORES] = x
+    s[RESTORES_END] = x
+
+
+@njit_step
+def waited(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x: int, t: int) -> None:
+    """One of the things that the task at ``x`` waits for is over (-1: nobody waits)."""
+    if x < 0:
+        return
+    w[x, WAITS] -= 1
+    if w[x, WAITS] > 0:
+        return
+    i = w[x, COPY]
+    if c[i, C_STATE] == PENDING and c[i, C_CLAIMER] == x:
+        gpus[c[i, C_GPU], STARTABLE] += 1
+        s[N_STARTABLE] += 1
+    elif c[i, C_STATE] == READY:
+        start(s, gpus, models, w, c, stages, x, t)
+
+
+@njit_step
+def attach(s: Ints, gpus: Ints, w: Ints, c: Ints, x: int, i: int) -> None:
+    """A task belongs to copy ``i``."""
+    g = c[i, C_GPU]
+    w[x, COPY] = i
+    c[i, C_HELD] += 1
+    last = gpus[g, LAST]
+    w[x, BEFORE] = last
+    w[x, AFTER] = -1
+    if last >= 0:
+        w[last, AFTER] = x
+    else:
+        gpus[g, FIRST] = x
+    gpus[g, LAST] = x
+    gpus[g, HELD] += 1
+    s[ATTACHED_NOW] += 1
+
+
+@njit_step
+def detach(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, x: int, t: int) -> None:
+    """A task leaves its copy."""
+    i = w[x, COPY]
+    g = c[i, C_GPU]
+    before = w[x, BEFORE]
+    after = w[x, AFTER]
+    if before >= 0:
+        w[before, AFTER] = after
+    else:
+        gpus[g, FIRST] = after
+    if after >= 0:
+        w[after, BEFORE] = before
+    else:
+        gpus[g, LAST] = before
+    gpus[g, HELD] -= 1
+    s[ATTACHED_NOW] -= 1
+    w[x, COPY] = -1
+    c[i, C_HELD] -= 1
+    c[i, C_USED] = t
+    if c[i, C_HELD] == 0 and c[i, C_STATE] == READY:
+        begin_idle(s, gpus, models, c, i)
+
+
+@njit_leaf
+def gone(s: Ints, w: Ints, fate: Ints, x: int, how: int, t: int) -> None:
+    """A task leaves the system; its place is free."""
+    fate[F_STATE, w[x, TASK]] = how
+    fate[F_LEFT, w[x, TASK]] = t
+    w[x, FOLLOWS] = s[FREE_PLACE]
+    s[FREE_PLACE] = x
+
+
+@njit_step
+def enter_line(s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, fate: Ints, x: int, t: int) -> None:
+    """A task joins its line, unless its deadline has passed and it was never served."""
+    j = w[x, TASK]
+    w[x, STAGE] = QUEUED
+    if w[x, DEADLINE] <= t and not w[x, SERVED]:
+        gone(s, w, fate, x, TIMED_OUT, t)
+        return
+    join(q, tasks.shape[1], tasks[A_WHERE, j])
+    if s[ORDER] == BY_MODEL:
+        join(grouped, tasks.shape[1], tasks[A_GROUPED, j])
+    s[WAITING_NOW] += 1
+
+
+@njit_leaf
+def leave_line(s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, x: int) -> None:
+    """A task waits no more."""
+    j = w[x, TASK]
+    part(q, tasks.shape[1], tasks[A_WHERE, j])
+    if s[ORDER] == BY_MODEL:
+        part(grouped, tasks.shape[1], tasks[A_GROUPED, j])
+    s[WAITING_NOW] -= 1
+
+
+@njit_step
+def fail(
+    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, fate: Ints, x: int, t: int
+) -> None:
+    """A task on a GPU fails for memory: all its progress is lost, and it comes back later, or never."""
+    g = c[w[x, COPY], C_GPU]
+    if w[x, STAGE] == RUNS:
+        unrun(s, gpus, w, models, g, x)
+    elif w[x, STAGE] == RESTORING:
+        gpus[g, FROZEN] -= cache_of(models, w, x, w[x, TAG])
+        forget_restore(s, w, x)
+    elif w[x, WAITS] > 0:
+        forget_waits(s, w, c, x)
+    gpus[g, DIRTY] = 1
+    end_stage(w, stages, x, OUT_OF_MEMORY, t)
+    detach(s, gpus, models, w, c, x, t)
+    w[x, KEPT] = 0
+    w[x, TAG] = w[x, SERVICE] << 20
+    w[x, FAILURES] += 1
+    fate[F_FAILURES, w[x, TASK]] = w[x, FAILURES]
+    if w[x, FAILURES] > s[RETRY_MOST]:
+        gone(s, w, fate, x, FAILED, t)
+        return
+    w[x, STAGE] = OUTSIDE
+    w[x, BEGAN] = t + s[RETRY_US]
+    w[x, FOLLOWS] = -1
+    if s[RETURNS_END] >= 0:
+        w[s[RETURNS_END], FOLLOWS] = x
+    else:
+        s[RETURNS] = x
+    s[RETURNS_END] = x
+
+
+@njit_step
+def forget_restore(s: Ints, w: Ints, x: int) -> None:
+    """Take a task out of the list of those that are being restored."""
+    before = i64(-1)
+    y = s[RESTORES]
+    while y != x:
+        before = y
+        y = w[y, FOLLOWS]
+    if before >= 0:
+        w[before, FOLLOWS] = w[x, FOLLOWS]
+    else:
+        s[RESTORES] = w[x, FOLLOWS]
+    if s[RESTORES_END] == x:
+        s[RESTORES_END] = before
+
+
+@njit_step
+def forget_waits(s: Ints, w: Ints, c: Ints, x: int) -> None:
+    """Nobody saves or leaves for a task any more."""
+    y = s[SAVES]
+    while y >= 0:
+        if w[y, FOR_PLACE] == x:
+            w[y, FOR_PLACE] = -1
+        y = w[y, FOLLOWS]
+    i = s[LEAVING]
+    while i >= 0:
+        if c[i, C_FOR] == x:
+            c[i, C_FOR] = -1
+        i = c[i, C_FOLLOWS]
+    w[x, WAITS] = 0
+
+
+# ------------------------------------------------------------------ what ends
+
+
+@njit_step
+def end_releases(
+    s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, stages: Ints, copies: Ints, t: int
+) -> None:
+    """Evicted copies give their memory back."""
+    while s[LEAVING] >= 0 and c[s[LEAVING], C_DUE] <= t:
+        i = s[LEAVING]
+        s[LEAVING] = c[i, C_FOLLOWS]
+        if s[LEAVING] < 0:
+            s[LEAVING_END] = -1
+        g = c[i, C_GPU]
+        m = c[i, C_MODEL]
+        c[i, C_STATE] = GONE
+        copies[K_RELEASED, i] = t
+        gpus[g, RESERVED] -= models[m, NEED]
+        gpus[g, FIXED] -= models[m, TAKEN]
+        cells[g, m, LOADED] -= 1
+        if cells[g, m, LOADED] == 0:
+            cells[g, m, LEFTOVER] = 1
+            gpus[g, FIXED] += models[m, ASLEEP]
+        gpus[g, DIRTY] = 1
+        s[FRESH] = 1
+        waited(s, gpus, models, w, c, stages, c[i, C_FOR], t)
+
+
+@njit_step
+def end_transfers(
+    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, moving: Ints, stages: Ints, copies: Ints, t: int
+) -> None:
+    """Copies whose transfer is over are ready; their tasks start."""
+    move(s, c, moving, t)
+    n = i64(0)
+    for k in range(s[N_MOVING]):
+        i = moving[k]
+        if c[i, C_LEFT] > 0:
+            moving[n] = i
+            n += 1
+            continue
+        g = c[i, C_GPU]
+        gpus[g, TRANSFERS] -= 1
+        models[c[i, C_MODEL], IN_HOST] = 1
+        c[i, C_STATE] = READY
+        copies[K_READY, i] = t
+        x = gpus[g, FIRST]
+        while x >= 0:
+            if w[x, COPY] == i and w[x, WAITS] == 0:
+                start(s, gpus, models, w, c, stages, x, t)
+            x = w[x, AFTER]
+    s[N_MOVING] = n
+    s[FRESH] = 1
+    share_links(s, gpus, c, moving, t)
+
+
+@njit_step
+def end_saves(
+    s: Ints,
+    tasks: Ints,
+    gpus: Ints,
+    models: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    q: Ints,
+    grouped: Ints,
+    fate: Ints,
+    t: int,
+) -> None:
+    """Saved tasks go back to their line; copies that were to go do so with their last task."""
+    while s[SAVES] >= 0 and w[s[SAVES], BEGAN] + s[SAVE_US] <= t:
+        x = s[SAVES]
+        s[SAVES] = w[x, FOLLOWS]
+        if s[SAVES] < 0:
+            s[SAVES_END] = -1
+        i = w[x, COPY]
+        g = c[i, C_GPU]
+        gpus[g, FROZEN] -= cache_of(models, w, x, w[x, TAG])
+        gpus[g, DIRTY] = 1
+        end_stage(w, stages, x, WENT_ON, t)
+        detach(s, gpus, models, w, c, x, t)
+        w[x, KEPT] = 1
+        enter_line(s, tasks, w, q, grouped, fate, x, t)
+        if c[i, C_STATE] == GOING and c[i, C_HELD] == 0:
+            evict(s, gpus, w, c, copies, i, c[i, C_FOR], t)
+        s[FRESH] = 1
+        waited(s, gpus, models, w, c, stages, w[x, FOR_PLACE], t)
+
+
+@njit_step
+def end_restores(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, t: int) -> None:
+    """Restored tasks run on."""
+    while s[RESTORES] >= 0 and w[s[RESTORES], BEGAN] + s[RESTORE_US] <= t:
+        x = s[RESTORES]
+        s[RESTORES] = w[x, FOLLOWS]
+        if s[RESTORES] < 0:
+            s[RESTORES_END] = -1
+        gpus[c[w[x, COPY], C_GPU], FROZEN] -= cache_of(models, w, x, w[x, TAG])
+        w[x, KEPT] = 0
+        s[FRESH] = 1
+        run(s, gpus, models, w, c, stages, x, t)
+
+
+@njit_step
+def end_services(
+    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, fate: Ints, t: int
+) -> None:
+    """Tasks of which nothing is left are done."""
+    for g in range(len(gpus)):
+        if gpus[g, ENDS] > t:
+            continue
+        settle(gpus, w, g, t)
+        while gpus[g, RUNNING] > 0 and w[gpus[g, ROOT], TAG] <= gpus[g, CLOCK]:
+            x = gpus[g, ROOT]
+            unrun(s, gpus, w, models, g, x)
+            end_stage(w, stages, x, WENT_ON, t)
+            detach(s, gpus, models, w, c, x, t)
+            gone(s, w, fate, x, DONE, t)
+        gpus[g, ENDS] = NEVER
+        gpus[g, DIRTY] = 1
+        s[FRESH] = 1
+
+
+@njit_step
+def begin_loads(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    moving: Ints,
+    stages: Ints,
+    copies: Ints,
+    breaches: Ints,
+    fate: Ints,
+    t: int,
+) -> None:
+    """Pending copies whose waits are over start loading, or fail for memory."""
+    move(s, c, moving, t)
+    for g in range(len(gpus)):
+        while gpus[g, STARTABLE] > 0:
+            i = i64(-1)
+            for k in range(gpus[g, LIVE_COPIES]):
+                other = cells[g, k, LIVE]
+                if c[other, C_STATE] != PENDING or w[c[other, C_CLAIMER], WAITS] > 0:
+                    continue
+                if i < 0 or c[other, C_MODEL] < c[i, C_MODEL]:
+                    i = other
+            m = c[i, C_MODEL]
+            gpus[g, STARTABLE] -= 1
+            s[N_STARTABLE] -= 1
+            gpus[g, PENDING_NEED] -= models[m, NEED]
+            takes = models[m, TAKEN] - (models[m, ASLEEP] if cells[g, m, LEFTOVER] else 0)
+            copies[K_LOAD, i] = t
+            gpus[g, DIRTY] = 1
+            s[FRESH] = 1
+            if actual(gpus, models, w, g, t) + takes > s[MEMORY]:
+                fail_load(s, gpus, models, cells, w, c, stages, copies, breaches, fate, i, t)
+                continue
+            gpus[g, FIXED] += takes
+            cells[g, m, LEFTOVER] = 0
+            cells[g, m, LOADED] += 1
+            c[i, C_STATE] = LOADING
+            c[i, C_LEFT] = models[m, WEIGHTS] * PER_BYTE
+            c[i, C_DISK] = 0 if models[m, IN_HOST] and s[HOST_CACHE] else 1
+            copies[K_DISK, i] = c[i, C_DISK]
+            gpus[g, TRANSFERS] += 1
+            moving[s[N_MOVING]] = i
+            s[N_MOVING] += 1
+    share_links(s, gpus, c, moving, t)
+
+
+@njit_step
+def fail_load(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    breaches: Ints,
+    fate: Ints,
+    i: int,
+    t: int,
+) -> None:
+    """A load does not find its memory: the copy is gone, its tasks fail."""
+    g = c[i, C_GPU]
+    m = c[i, C_MODEL]
+    copies[K_EVICTED, i] = t
+    copies[K_RELEASED, i] = t
+    gpus[g, RESERVED] -= models[m, NEED]
+    drop_live(gpus, cells, c, i)
+    c[i, C_STATE] = GONE
+    log_breach(s, breaches, t, g, i64(-1), m)
+    x = gpus[g, FIRST]
+    while x >= 0:
+        after = w[x, AFTER]
+        if w[x, COPY] == i:
+            fail(s, gpus, models, w, c, stages, fate, x, t)
+        x = after
+
+
+@njit_leaf
+def log_breach(s: Ints, breaches: Ints, t: int, g: int, j: int, m: int) -> None:
+    """Memory ran over."""
+    n = s[N_BREACHES]
+    breaches[B_TIME, n] = t
+    breaches[B_GPU, n] = g
+    breaches[B_TASK, n] = j
+    breaches[B_MODEL, n] = m
+    s[N_BREACHES] = n + 1
+
+
+@njit_step
+def run_over(
+    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, breaches: Ints, fate: Ints, t: int
+) -> Number:
+    """Where memory runs over, tasks fail, the last to begin first; 1 where one did."""
+    failed = 0
+    for g in range(len(gpus)):
+        if not gpus[g, DIRTY] and gpus[g, RUNS_OVER] > t:
+            continue
+        gpus[g, DIRTY] = 1
+        if gpus[g, FIXED] + gpus[g, FROZEN] + gpus[g, MOST_KV] <= s[MEMORY]:
+            continue
+        while actual(gpus, models, w, g, t) > s[MEMORY]:
+            victim = i64(-1)
+            x = gpus[g, FIRST]
+            while x >= 0:
+                if (w[x, STAGE] == RUNS or w[x, STAGE] == RESTORING) and (
+                    victim < 0
+                    or w[x, BEGAN] > w[victim, BEGAN]
+                    or (w[x, BEGAN] == w[victim, BEGAN] and w[x, TASK] > w[victim, TASK])
+                ):
+                    victim = x
+                x = w[x, AFTER]
+            if victim < 0:
+                break
+            log_breach(s, breaches, t, g, w[victim, TASK], w[victim, MODEL])
+            settle(gpus, w, g, t)
+            fail(s, gpus, models, w, c, stages, fate, victim, t)
+            failed = 1
+            s[FRESH] = 1
+    return failed
+
+
+@njit_step
+def expire(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, copies: Ints, t: int) -> None:
+    """Copies that were idle for the keep-alive time go."""
+    while s[IDLE] >= 0 and c[s[IDLE], C_USED] + s[ALIVE_US] <= t:
+        i = s[IDLE]
+        end_idle(s, gpus, models, c, i)
+        drop_live(gpus, cells, c, i)
+        evict(s, gpus, w, c, copies, i, i64(-1), t)
+        s[FRESH] = 1
+
+
+# --------------------------------------------------------------------- arrivals
+
+
+@njit_leaf
+def place_among(tasks: Ints, deadlines: Ints, j: int) -> Number:
+    """Where task ``j`` stands among those with a deadline."""
+    low = i64(0)
+    high = i64(len(deadlines) - 1)
+    while low < high:
+        middle = (low + high) >> 1
+        k = deadlines[middle]
+        if tasks[A_DEADLINE, k] < tasks[A_DEADLINE, j] or (
+            tasks[A_DEADLINE, k] == tasks[A_DEADLINE, j] and k < j
+        ):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit_step
+def arrive(
+    s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, deadlines: Ints, by_gpu: int, fate: Ints, t: int
+) -> Number:
+    """Tasks arrive or come back, and join their lines; 1 where there is no place for one of them."""
+    while s[RETURNS] >= 0 and w[s[RETURNS], BEGAN] <= t:
+        x = s[RETURNS]
+        s[RETURNS] = w[x, FOLLOWS]
+        if s[RETURNS] < 0:
+            s[RETURNS_END] = -1
+        s[FRESH] = 1
+        if not w[x, SERVED] and w[x, DEADLINE] < NEVER:
+            s[DEADLINES] = min(s[DEADLINES], place_among(tasks, deadlines, w[x, TASK]))
+        enter_line(s, tasks, w, q, grouped, fate, x, t)
+    while s[ARRIVED] < tasks.shape[1] and tasks[A_ARRIVAL, s[ARRIVED]] <= t:
+        j = s[ARRIVED]
+        if tasks[A_REJECTED, j]:
+            fate[F_STATE, j] = REJECTED
+            fate[F_LEFT, j] = t
+            s[ARRIVED] = j + 1
+            continue
+        x = s[FREE_PLACE]
+        if x >= 0:
+            s[FREE_PLACE] = w[x, FOLLOWS]
+        else:
+            x = s[N_PLACES]
+            if x == len(w):
+                return 1
+            s[N_PLACES] = x + 1
+        tasks[A_PLACE, j] = x
+        w[x, TASK] = j
+        w[x, MODEL] = tasks[A_MODEL, j]
+        w[x, PRIORITY] = tasks[A_PRIORITY, j]
+        w[x, SERVICE] = tasks[A_SERVICE, j]
+        w[x, PREDICTED] = tasks[A_PREDICTED, j]
+        w[x, CAME] = tasks[A_CAME, j]
+        w[x, MADE] = tasks[A_MADE, j]
+        w[x, DEADLINE] = tasks[A_DEADLINE, j]
+        w[x, LINE] = j % by_gpu
+        w[x, KEPT] = 0
+        w[x, SERVED] = 0
+        w[x, FAILURES] = 0
+        w[x, WAITS] = 0
+        w[x, COPY] = -1
+        w[x, TAG] = w[x, SERVICE] << 20
+        s[ARRIVED] = j + 1
+        enter_line(s, tasks, w, q, grouped, fate, x, t)
+    return 0
+
+
+@njit_leaf
+def waits_unserved(s: Ints, tasks: Ints, w: Ints, fate: Ints, j: int) -> Number:
+    """Whether task ``j`` is in line and was never served."""
+    if j >= s[ARRIVED] or fate[F_STATE, j] != WAITING:
+        return False
+    x = tasks[A_PLACE, j]
+    return w[x, STAGE] == QUEUED and w[x, SERVED] == 0
+
+
+@njit_step
+def next_deadline(s: Ints, tasks: Ints, w: Ints, deadlines: Ints, fate: Ints) -> Number:
+    """The next deadline of a task in line that was never served; those that do not matter any more are passed."""
+    while s[DEADLINES] < len(deadlines):
+        j = deadlines[s[DEADLINES]]
+        if waits_unserved(s, tasks, w, fate, j):
+            return tasks[A_DEADLINE, j]
+        if j >= s[ARRIVED] and tasks[A_DEADLINE, j] >= tasks[A_ARRIVAL, j]:
+            return NEVER  # it arrives before anybody's next deadline
+        s[DEADLINES] += 1
+    return NEVER
+
+
+@njit_step
+def time_out(
+    s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, deadlines: Ints, fate: Ints, t: int
+) -> None:
+    """Tasks in line that were never served leave at their deadlines."""
+    while s[DEADLINES] < len(deadlines):
+        j = deadlines[s[DEADLINES]]
+        if tasks[A_DEADLINE, j] > t:
+            break
+        if waits_unserved(s, tasks, w, fate, j):
+            x = tasks[A_PLACE, j]
+            leave_line(s, tasks, w, q, grouped, x)
+            gone(s, w, fate, x, TIMED_OUT, t)
+        s[DEADLINES] += 1
+
+
+# -------------------------------------------------------------------- placement
+
+
+@njit_step
+def fits(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: int, m: int, t: int) -> Number:
+    """How a task of model ``m`` can be placed on ``g``: 1 beside others, 2 with a new copy, 3 after evictions."""
+    if gpus[g, HELD] >= s[GPU_TASKS]:
+        return 0
+    i = cells[g, m, AT]
+    if i >= 0:
+        return 1 if c[i, C_HELD] < models[m, MODEL_TASKS] else 0
+    lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
+    if lacks <= 0:
+        return 2
+    return 3 if lacks <= (gpus[g, IDLE_TAKEN] if s[ON_FREE] else gpus[g, IDLE_NEED]) else 0
+
+
+@njit_leaf
+def fragmentation(models: Ints, free: int) -> Number:
+    """Free bytes x popularity of the models that do not fit into them."""
+    free = max(free, 0)
+    low = 0
+    high = len(models)
+    while low < high:
+        middle = (low + high) >> 1
+        if models[middle, NEED_SORTED] > free:
+            high = middle
+        else:
+            low = middle + 1
+    return free * models[low, POPULAR] if low < len(models) else i64(0)
+
+
+@njit_step
+def predicted_left(gpus: Ints, w: Ints, g: int, t: int) -> Number:
+    """Predicted service left of all tasks of a GPU."""
+    total = i64(0)
+    x = gpus[g, FIRST]
+    while x >= 0:
+        total += max(w[x, PREDICTED] - done_of(w, x, left_of(gpus, w, g, x, t)), 0)
+        x = w[x, AFTER]
+    return total
+
+
+@njit_step
+def choose(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: int, t: int) -> Number:
+    """The GPU for a task by the placement policy; -1: it cannot be placed."""
+    m = w[x, MODEL]
+    how = s[PLACEMENT]
+    if how == ROUND_ROBIN:
+        return w[x, LINE] if fits(s, gpus, models, cells, w, c, w[x, LINE], m, t) else i64(-1)
+    best = i64(-1)
+    if how == ROUND_ROBIN_SKIP:
+        for k in range(len(gpus)):
+            g = (s[LAST_GPU] + 1 + k) % len(gpus)
+            kind = fits(s, gpus, models, cells, w, c, g, m, t)
+            if kind == 1 or kind == 2:
+                return g
+            if kind == 3 and best < 0:
+                best = i64(g)
+        return best
+    best_kind = 4
+    least = i64(0)
+    then = i64(0)
+    for g in range(len(gpus)):
+        kind = fits(s, gpus, models, cells, w, c, g, m, t)
+        if kind == 0 or kind > best_kind:
+            continue
+        first = i64(0)
+        second = i64(0)
+        if how != FIRST_FIT:
+            free = s[MEMORY] - gpus[g, RESERVED]
+            left = free
+            if kind > 1:
+                left -= models[m, NEED]
+            if kind == 3:
+                lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
+                left += evicted_need(s, gpus, models, cells, c, g, t, lacks)
+            if how == FGD:
+                first = fragmentation(models, left) - fragmentation(models, free)
+            elif how == PREDICTED_FIT:
+                first = predicted_left(gpus, w, g, t)
+                second = left
+            else:
+                first = left if how == BEST_FIT else -left
+        if kind < best_kind or first < least or (first == least and second < then):
+            best = i64(g)
+            best_kind = kind
+            least = first
+            then = second
+    return best
+
+
+@njit_step
+def place(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    x: int,
+    g: int,
+    lacks: int,
+    waits: int,
+    t: int,
+) -> None:
+    """A task is placed on GPU ``g``, where ``lacks`` bytes are missing for a new copy, after ``waits`` saves."""
+    m = w[x, MODEL]
+    i = cells[g, m, AT]
+    models[m, PLACED] += 1
+    s[LAST_GPU] = g
+    w[x, WAITS] = waits
+    w[x, STAGE] = STARTING
+    log_stage(s, w, stages, x, g, RESTORE if w[x, KEPT] else LOAD, t)
+    if i >= 0:
+        if c[i, C_HELD] == 0:
+            end_idle(s, gpus, models, c, i)
+        attach(s, gpus, w, c, x, i)
+        if c[i, C_STATE] == READY and waits == 0:
+            start(s, gpus, models, w, c, stages, x, t)
+        return
+    key = i64(-1)
+    row = i64(-1)
+    while lacks > 0:
+        i = next_out(s, gpus, models, cells, c, g, t, key, row)
+        row = c[i, C_MODEL]
+        key = eviction_key(s, models, c, i, t)
+        lacks -= models[row, TAKEN] if s[ON_FREE] else models[row, NEED]
+        drop_live(gpus, cells, c, i)
+        if c[i, C_HELD] == 0:
+            end_idle(s, gpus, models, c, i)
+            evict(s, gpus, w, c, copies, i, x, t)
+        else:
+            c[i, C_STATE] = GOING
+            c[i, C_FOR] = x
+    i = s[N_COPIES]
+    s[N_COPIES] = i + 1
+    c[i, C_MODEL] = m
+    c[i, C_GPU] = g
+    c[i, C_STATE] = PENDING
+    c[i, C_HELD] = 0
+    c[i, C_USED] = t
+    c[i, C_CLAIMER] = x
+    c[i, C_FOR] = -1
+    c[i, C_VICTIMS] = 0
+    c[i, C_LIVE] = gpus[g, LIVE_COPIES]
+    cells[g, gpus[g, LIVE_COPIES], LIVE] = i
+    gpus[g, LIVE_COPIES] += 1
+    cells[g, m, AT] = i
+    gpus[g, RESERVED] += models[m, NEED]
+    gpus[g, PENDING_NEED] += models[m, NEED]
+    copies[K_MODEL, i] = m
+    copies[K_GPU, i] = g
+    copies[K_CLAIMED, i] = t
+    copies[K_LOAD, i] = NEVER
+    copies[K_READY, i] = NEVER
+    copies[K_EVICTED, i] = NEVER
+    copies[K_RELEASED, i] = NEVER
+    copies[K_DISK, i] = 0
+    copies[K_TASK, i] = w[x, TASK]
+    attach(s, gpus, w, c, x, i)
+    if w[x, WAITS] == 0:
+        gpus[g, STARTABLE] += 1
+        s[N_STARTABLE] += 1
+
+
+# ------------------------------------------------------------------- preemption
+
+
+@njit_step
+def next_victim(s: Ints, gpus: Ints, w: Ints, g: int, rank: int, t: int, after: int) -> Number:
+    """The running task of a GPU to be taken next after task ``after`` (-1: first) for one of priority ``rank``."""
+    best = i64(-1)
+    best_left = i64(0)
+    bar = i64(0)
+    if after >= 0:
+        bar = max(w[after, PREDICTED] - done_of(w, after, left_of(gpus, w, g, after, t)), i64(0))
+    x = gpus[g, FIRST]
+    while x >= 0:
+        if w[x, STAGE] == RUNS and w[x, PRIORITY] < rank:
+            left = max(w[x, PREDICTED] - done_of(w, x, left_of(gpus, w, g, x, t)), i64(0))
+            if (
+                (s[PREEMPT] != PREEMPT_THRESHOLD or left >= s[THRESHOLD_US])
+                and (after < 0 or goes_before(w, after, bar, x, left))
+                and (best < 0 or goes_before(w, x, left, best, best_left))
+            ):
+                best = x
+                best_left = left
+        x = w[x, AFTER]
+    return best
+
+
+@njit_leaf
+def goes_before(w: Ints, x: int, left: int, y: int, other_left: int) -> Number:
+    """Whether victim ``x`` is taken before ``y``: lower priority, then longer to go, then the larger row."""
+    if w[x, PRIORITY] != w[y, PRIORITY]:
+        return w[x, PRIORITY] < w[y, PRIORITY]
+    if left != other_left:
+        return left > other_left
+    return w[x, TASK] > w[y, TASK]
+
+
+@njit_step
+def lacks_without(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    x: int,
+    g: int,
+    n: int,
+    freed: int,
+    t: int,
+) -> Number:
+    """Bytes missing for a task on a GPU whose ``n`` victims are counted at their copies; NEVER: cannot be placed."""
+    m = w[x, MODEL]
+    if gpus[g, HELD] - n >= s[GPU_TASKS]:
+        return NEVER
+    i = cells[g, m, AT]
+    if i >= 0:
+        return i64(0) if c[i, C_HELD] - c[i, C_VICTIMS] < models[m, MODEL_TASKS] else NEVER
+    lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
+    if s[ON_FREE]:
+        lacks -= freed
+    gain = i64(0)
+    if lacks > 0:
+        for k in range(gpus[g, LIVE_COPIES]):
+            i = cells[g, k, LIVE]
+            other = c[i, C_MODEL]
+            if c[i, C_STATE] == READY and c[i, C_HELD] == c[i, C_VICTIMS] and not models[other, PINNED]:
+                gain += models[other, TAKEN] if s[ON_FREE] else models[other, NEED]
+        if gain < lacks:
+            return NEVER
+    return max(lacks, 0)
+
+
+@njit_step
+def victims_needed(
+    s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: int, g: int, most: int, t: int
+) -> Number:
+    """How many tasks of GPU ``g`` have to go for task ``x``, -1: more than ``most``; they stay counted at copies."""
+    n = i64(0)
+    freed = i64(0)
+    y = i64(-1)
+    while n < most:
+        y = next_victim(s, gpus, w, g, w[x, PRIORITY], t, y)
+        if y < 0:
+            break
+        n += 1
+        c[w[y, COPY], C_VICTIMS] += 1
+        if s[ON_FREE]:
+            freed += cache_of(models, w, y, left_of(gpus, w, g, y, t))
+        if lacks_without(s, gpus, models, cells, w, c, x, g, n, freed, t) < NEVER:
+            return n
+    return i64(-1)
+
+
+@njit_leaf
+def forget_victims(gpus: Ints, cells: Ints, c: Ints, g: int) -> None:
+    """No copy of the GPU has victims."""
+    for k in range(gpus[g, LIVE_COPIES]):
+        c[cells[g, k, LIVE], C_VICTIMS] = 0
+
+
+@njit_step
+def preempt(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    x: int,
+    t: int,
+) -> Number:
+    """Place a task where the fewest others have to be saved for it; 1 where that is possible."""
+    best = i64(-1)
+    fewest = i64(NEVER)
+    for g in range(len(gpus)):
+        if gpus[g, RUNNING] == 0 or (s[PLACEMENT] == ROUND_ROBIN and g != w[x, LINE]):
+            continue
+        n = victims_needed(s, gpus, models, cells, w, c, x, i64(g), fewest - 1, t)
+        forget_victims(gpus, cells, c, g)
+        if n > 0:
+            best = i64(g)
+            fewest = n
+    if best < 0:
+        return 0
+    g = best
+    freed = i64(0)
+    y = i64(-1)
+    for _ in range(fewest):
+        y = next_victim(s, gpus, w, g, w[x, PRIORITY], t, y)
+        c[w[y, COPY], C_VICTIMS] += 1
+        freed += cache_of(models, w, y, left_of(gpus, w, g, y, t))
+    lacks = lacks_without(s, gpus, models, cells, w, c, x, g, fewest, freed, t)
+    place(s, gpus, models, cells, w, c, stages, copies, x, g, lacks, fewest, t)
+    settle(gpus, w, g, t)
+    for _ in range(fewest):
+        y = next_victim(s, gpus, w, g, w[x, PRIORITY], t, i64(-1))
+        c[w[y, COPY], C_VICTIMS] = 0
+        unrun(s, gpus, w, models, g, y)
+        end_stage(w, stages, y, PREEMPTED, t)
+        log_stage(s, w, stages, y, g, SAVE, t)
+        w[y, STAGE] = SAVING
+        w[y, BEGAN] = t
+        w[y, FOR_PLACE] = x
+        gpus[g, FROZEN] += cache_of(models, w, y, w[y, TAG])
+        w[y, FOLLOWS] = -1
+        if s[SAVES_END] >= 0:
+            w[s[SAVES_END], FOLLOWS] = y
+        else:
+            s[SAVES] = y
+        s[SAVES_END] = y
+    return 1
+
+
+# --------------------------------------------------------------------- the lines
+
+
+@njit_leaf
+def no_room(s: Ints, stages: Ints, copies: Ints, breaches: Ints) -> Number:
+    """Whether what may be logged before the next look does not fit into the tables."""
+    more = 2 * s[ATTACHED_NOW] + 8
+    return (
+        s[N_STAGES] + more > stages.shape[1]
+        or s[N_COPIES] + 2 > copies.shape[1]
+        or s[N_BREACHES] + more > breaches.shape[1]
+    )
+
+
+@njit_step
+def next_in_line(
+    s: Ints, tasks: Ints, order: Ints, by_group: Ints, w: Ints, q: Ints, grouped: Ints, lines: Ints, line: int
+) -> Number:
+    """The place of the task whose turn it is; -1: nobody waits."""
+    p = following(q, tasks.shape[1], lines[line, FROM], lines[line, TO])
+    if p < 0:
+        return -1
+    j = order[p]
+    last = lines[line, PLACED_LAST]
+    if s[ORDER] != BY_MODEL or last < 0 or lines[line, IN_A_ROW] >= s[DEPTH]:
+        return tasks[A_PLACE, j]
+    if tasks[A_PRIORITY, last] == tasks[A_PRIORITY, j]:
+        p = following(grouped, tasks.shape[1], tasks[A_GROUP_FROM, last], tasks[A_GROUP_TO, last])
+        if p >= 0:
+            j = by_group[p]
+    return tasks[A_PLACE, j]
+
+
+@njit_step
+def took_turn(s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, lines: Ints, x: int, line: int) -> None:
+    """A task was placed: it leaves its line."""
+    leave_line(s, tasks, w, q, grouped, x)
+    if s[ORDER] == BY_MODEL:
+        j = w[x, TASK]
+        last = lines[line, PLACED_LAST]
+        same = last >= 0 and tasks[A_GROUP_FROM, last] == tasks[A_GROUP_FROM, j]
+        follows = same and lines[line, IN_A_ROW] < s[DEPTH]
+        lines[line, IN_A_ROW] = lines[line, IN_A_ROW] + 1 if follows else 0
+        lines[line, PLACED_LAST] = j
+
+
+@njit_step
+def try_place(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    x: int,
+    may_preempt: int,
+    t: int,
+) -> Number:
+    """Place a task if that is possible; 1 where it was."""
+    m = w[x, MODEL]
+    if models[m, FAILED_AT] != s[STAMP]:  # nothing has become free since a task of this model failed
+        g = choose(s, gpus, models, cells, w, c, x, t)
+        if g >= 0:
+            lacks = i64(0)
+            if cells[g, m, AT] < 0:
+                lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
+            place(s, gpus, models, cells, w, c, stages, copies, x, g, lacks, i64(0), t)
+            return 1
+        models[m, FAILED_AT] = s[STAMP]
+    if (
+        may_preempt
+        and s[PREEMPT] != PREEMPT_NEVER
+        and preempt(s, gpus, models, cells, w, c, stages, copies, x, t)
+    ):
+        models[m, FAILED_AT] = 0  # others of the model may join it
+        return 1
+    return 0
+
+
+@njit_step
+def place_line(
+    s: Ints,
+    tasks: Ints,
+    order: Ints,
+    by_group: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    breaches: Ints,
+    q: Ints,
+    grouped: Ints,
+    lines: Ints,
+    line: int,
+    t: int,
+) -> Number:
+    """Place tasks of a line until none can be placed; 1 where a table is too short."""
+    n = tasks.shape[1]
+    while True:
+        x = next_in_line(s, tasks, order, by_group, w, q, grouped, lines, line)
+        if x < 0:
+            return 0
+        if no_room(s, stages, copies, breaches):
+            return 1
+        if s[ORDER] != BACKFILL and not s[FRESH] and lines[line, BLOCKED] == w[x, TASK]:
+            return 0  # it could not be placed before, and nothing has become free
+        if try_place(s, gpus, models, cells, w, c, stages, copies, x, 1, t):
+            took_turn(s, tasks, w, q, grouped, lines, x, line)
+            continue
+        lines[line, BLOCKED] = w[x, TASK]
+        if s[ORDER] != BACKFILL:
+            return 0
+        placed = 0
+        p = tasks[A_WHERE, w[x, TASK]]
+        for _ in range(s[DEPTH]):
+            p = following(q, n, p + 1, lines[line, TO])
+            if p < 0:
+                break
+            x = tasks[A_PLACE, order[p]]
+            if no_room(s, stages, copies, breaches):
+                return 1
+            if try_place(s, gpus, models, cells, w, c, stages, copies, x, 0, t):
+                took_turn(s, tasks, w, q, grouped, lines, x, line)
+                placed = 1
+        if not placed:
+            return 0
+
+
+# --------------------------------------------------------------------- the kernel
+
+
+@njit_step
+def next_instant(s: Ints, tasks: Ints, gpus: Ints, w: Ints, c: Ints, deadlines: Ints, fate: Ints) -> Number:
+    """The next instant at which something can change."""
+    if s[AGAIN] or s[N_STARTABLE] > 0:
+        return s[T]
+    instant = min(i64(NEVER), s[NEXT_MOVE])
+    if s[ARRIVED] < tasks.shape[1]:
+        instant = min(instant, tasks[A_ARRIVAL, s[ARRIVED]])
+    if s[LEAVING] >= 0:
+        instant = min(instant, c[s[LEAVING], C_DUE])
+    if s[IDLE] >= 0:
+        instant = min(instant, c[s[IDLE], C_USED] + s[ALIVE_US])
+    if s[SAVES] >= 0:
+        instant = min(instant, w[s[SAVES], BEGAN] + s[SAVE_US])
+    if s[RESTORES] >= 0:
+        instant = min(instant, w[s[RESTORES], BEGAN] + s[RESTORE_US])
+    if s[RETURNS] >= 0:
+        instant = min(instant, w[s[RETURNS], BEGAN])
+    for g in range(len(gpus)):
+        instant = min(instant, min(gpus[g, ENDS], gpus[g, RUNS_OVER]))
+    if s[WAITING_NOW] > 0:
+        instant = min(instant, next_deadline(s, tasks, w, deadlines, fate))
+    return instant
+
+
+@njit_step
+def cut_off(s: Ints, gpus: Ints, w: Ints, stages: Ints, fate: Ints, t: int) -> None:
+    """The run ends: stages that go on are cut, tasks on GPUs stay there."""
+    for g in range(len(gpus)):
+        x = gpus[g, FIRST]
+        while x >= 0:
+            end_stage(w, stages, x, CUT, t)
+            fate[F_STATE, w[x, TASK]] = ON_GPU
+            x = w[x, AFTER]
+
+
+@njit_kernel
+def run_pack(
+    beta: float,
+    s: Ints,
+    tasks: Ints,
+    order: Ints,
+    by_group: Ints,
+    deadlines: Ints,
+    models: Ints,
+    gpus: Ints,
+    cells: Ints,
+    lines: Ints,
+    q: Ints,
+    grouped: Ints,
+    moving: Ints,
+    fate: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    breaches: Ints,
+) -> Number:
+    """Simulate a node.
+
+    Everything but ``beta``, ``order``, ``by_group`` and ``deadlines`` is overwritten.
+
+    Parameters
+    ----------
+    beta
+        Of the slowdown 1 + beta (n - 1).
+    s : int64[SETTING_COLUMNS]
+        The scenario and the policy up to `ALIVE_US`; then where the simulation is: 0 but for what begins as -1 or
+        `NEVER` (see `gpuplan.packing.engine`).
+    tasks : int64[TASK_COLUMNS, J]
+    order : int64[J]
+        Tasks by line, falling priority and their turn in it (their positions are `A_WHERE`).
+    by_group : int64[J]
+        Tasks by line, falling priority, model and row (positions `A_GROUPED`); empty but for `BY_MODEL`.
+    deadlines : int64[D]
+        Tasks that have one, by deadline.
+    models : int64[M, MODEL_COLUMNS], gpus : int64[G, GPU_COLUMNS], cells : int64[G, M, CELL_COLUMNS]
+    lines : int64[L, LINE_COLUMNS]
+    q, grouped : int64[.]
+        Empty sets of positions: bits, and bits that say which words below are not empty, twice.
+    moving : int64[G M]
+    fate : int64[3, J]
+        `WAITING`, `NEVER`, 0 at first.
+    w : int64[X, WORK_COLUMNS], c : int64[C, COPY_COLUMNS]
+    stages : int64[8, .], copies : int64[9, C], breaches : int64[4, .]
+        The logs.
+
+    Returns
+    -------
+    int
+        `ENDED`, or `TOO_SHORT`: to be called again with longer ``w``, ``c`` and logs.
+    """
+    while True:
+        t = s[T]
+        if s[PAUSED] == 0:
+            if no_room(s, stages, copies, breaches):
+                return TOO_SHORT
+            t = next_instant(s, tasks, gpus, w, c, deadlines, fate)
+            if t >= s[HORIZON]:
+                if s[HORIZON] < NEVER:
+                    s[T] = s[HORIZON]
+                break
+            s[T] = t
+            s[AGAIN] = 0
+            if s[LEAVING] >= 0:
+                end_releases(s, gpus, models, cells, w, c, stages, copies, t)
+            if s[NEXT_MOVE] <= t:
+                end_transfers(s, gpus, models, w, c, moving, stages, copies, t)
+            if s[SAVES] >= 0:
+                end_saves(s, tasks, gpus, models, w, c, stages, copies, q, grouped, fate, t)
+            if s[RESTORES] >= 0:
+                end_restores(s, gpus, models, w, c, stages, t)
+            end_services(s, gpus, models, w, c, stages, fate, t)
+            if s[N_STARTABLE] > 0:
+                begin_loads(s, gpus, models, cells, w, c, moving, stages, copies, breaches, fate, t)
+            run_over(s, gpus, models, w, c, stages, breaches, fate, t)
+            if s[IDLE] >= 0:
+                expire(s, gpus, models, cells, w, c, copies, t)
+            s[STAMP] += 1
+        if s[PAUSED] <= 1:
+            s[PAUSED] = 0
+            if arrive(s, tasks, w, q, grouped, deadlines, len(lines), fate, t):
+                s[PAUSED] = 1
+                return TOO_SHORT
+            time_out(s, tasks, w, q, grouped, deadlines, fate, t)
+        s[PAUSED] = 0
+        if s[WAITING_NOW] > 0:
+            for line in range(len(lines)):
+                if len(lines) > 1:
+                    s[STAMP] += 1
+                if place_line(
+                    s,
+                    tasks,
+                    order,
+                    by_group,
+                    gpus,
+                    models,
+                    cells,
+                    w,
+                    c,
+                    stages,
+                    copies,
+                    breaches,
+                    q,
+                    grouped,
+                    lines,
+                    line,
+                    t,
+                ):
+                    s[PAUSED] = 2
+                    return TOO_SHORT
+        s[FRESH] = 0
+        s[AGAIN] = run_over(s, gpus, models, w, c, stages, breaches, fate, t)
+        for g in range(len(gpus)):
+            if gpus[g, DIRTY]:
+                refresh(beta, s, gpus, models, w, g, t)
+    cut_off(s, gpus, w, stages, fate, s[T])
+    return ENDED

@@ -1,0 +1,10 @@
+"""Blind round-robin."""
+
+from gpuplan.packing import kernels
+from gpuplan.packing.policies.base import Placement
+
+PIECE = Placement(
+    "round-robin",
+    "Task i (its row) goes to GPU i mod count, whatever is there: every GPU has a strict queue of its own.",
+    kernels.ROUND_ROBIN,
+)

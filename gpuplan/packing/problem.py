@@ -1,0 +1,95 @@
+"""A scenario as the arrays that kernels take: memory per model, tasks, and those that can never be served."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from gpuplan.packing.model import NEVER, Int64, PackingScenario
+from gpuplan.packing.tasks import Tasks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """What every policy is a function of.
+
+    Attributes
+    ----------
+    scenario, tasks
+        `tasks` are those of the scenario's file, or generated.
+    needed : int64[M]
+        Bytes that the scheduler reserves for a copy of a model.
+    taken : int64[M]
+        Bytes that a loaded copy takes, without the KV of its tasks.
+    asleep : int64[M]
+        Bytes that stay after an eviction.
+    weights : int64[M]
+        Bytes that a load transfers.
+    rejected : dict
+        Tasks (rows) that can never be served, with the reason.
+    until_us
+        The run stops there; `NEVER` where it runs until nothing is left.
+    """
+
+    scenario: PackingScenario
+    tasks: Tasks
+    needed: Int64
+    taken: Int64
+    asleep: Int64
+    weights: Int64
+    rejected: dict[int, str]
+    until_us: int
+
+
+@lru_cache(maxsize=8)
+def compile_problem(scenario: PackingScenario) -> Problem:
+    """The arrays of a scenario; generated workloads are made here."""
+    models = scenario.models
+    needed = np.array([scenario.needed(model) for model in models], np.int64)
+    taken = np.array([scenario.taken(model) for model in models], np.int64)
+    tasks = tasks_of(scenario)
+    return Problem(
+        scenario,
+        tasks,
+        needed,
+        taken,
+        np.array([model.asleep_bytes for model in models], np.int64),
+        np.array([model.actual_bytes for model in models], np.int64),
+        never_served(scenario, tasks, needed, taken),
+        NEVER if scenario.until_us is None else scenario.until_us,
+    )
+
+
+def tasks_of(scenario: PackingScenario) -> Tasks:
+    """The tasks that a scenario brings or asks to be generated."""
+    if scenario.tasks is not None:
+        return scenario.tasks
+    if scenario.generate is None:
+        raise ValueError("the scenario has neither tasks nor a workload to generate")
+    from gpuplan.packing import workloads
+
+    return workloads.generate(scenario.generate, scenario.models)
+
+
+def never_served(scenario: PackingScenario, tasks: Tasks, needed: Int64, taken: Int64) -> dict[int, str]:
+    """Rows of tasks that no GPU could ever serve, with the reason of each."""
+    memory = scenario.gpus.memory_bytes
+    per_token = np.array([model.kv_bytes_per_token for model in scenario.models], np.int64)
+    tokens = tasks.tokens_in + tasks.tokens_out
+    cache = per_token[tasks.model] * tokens
+    too_large = needed[tasks.model] > memory
+    too_long = taken[tasks.model] + cache > memory
+    found = {}
+    for j in np.flatnonzero(too_large | too_long).tolist():
+        m = int(tasks.model[j])
+        name = scenario.models[m].name
+        if too_large[j]:
+            found[j] = f"{name} needs {needed[m]:,} bytes by its declaration, a GPU has {memory:,}"
+        elif taken[m] > memory:
+            found[j] = f"{name} takes {taken[m]:,} bytes, a GPU has {memory:,}"
+        else:
+            found[j] = (
+                f"{name} takes {taken[m]:,} bytes and {tokens[j]:,} tokens of context {cache[j]:,}, "
+                f"a GPU has {memory:,}"
+            )
+    return found
