@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         error_map,
         load,
         load_swf,
+        pack,
         plan,
         roll,
         sensitivity,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
         simulate,
         take_apart,
     )
+    from gpuplan.packing.model import PackingScenario
+    from gpuplan.packing.policies import KINDS as PACKING_PIECES
+    from gpuplan.packing.run import PackRun
 
     __version__: str
 
@@ -47,7 +51,10 @@ _HOMES = {
     "FAIRSHARE_POLICIES": "gpuplan.fairshare.policies",
     "FairshareScenario": "gpuplan.fairshare.model",
     "InputError": "gpuplan.inputs.errors",
+    "PACKING_PIECES": "gpuplan.packing.policies",
     "POLICIES": "gpuplan.allocation.policies",
+    "PackRun": "gpuplan.packing.run",
+    "PackingScenario": "gpuplan.packing.model",
     "Plan": "gpuplan.allocation.plan",
     "RollingRun": "gpuplan.allocation.rolling_run",
     "Run": "gpuplan.fairshare.run",
@@ -62,6 +69,7 @@ _HOMES = {
     "idle_windows": "gpuplan.allocation.lookahead",
     "load": "gpuplan.loading",
     "load_swf": "gpuplan.loading",
+    "pack": "gpuplan.loading",
     "plan": "gpuplan.loading",
     "roll": "gpuplan.loading",
     "sensitivity": "gpuplan.loading",
@@ -72,10 +80,11 @@ _HOMES = {
 }
 
 #: Names that are called otherwise where they live.
-_THERE = {"FAIRSHARE_POLICIES": "POLICIES"}
+_THERE = {"FAIRSHARE_POLICIES": "POLICIES", "PACKING_PIECES": "KINDS"}
 
 __all__ = [
     "FAIRSHARE_POLICIES",
+    "PACKING_PIECES",
     "POLICIES",
     "AllocationScenario",
     "Comparison",
@@ -83,6 +92,8 @@ __all__ = [
     "Errors",
     "FairshareScenario",
     "InputError",
+    "PackRun",
+    "PackingScenario",
     "Plan",
     "RollingRun",
     "Run",
@@ -99,6 +110,7 @@ __all__ = [
     "idle_windows",
     "load",
     "load_swf",
+    "pack",
     "plan",
     "roll",
     "sensitivity",
@@ -128,11 +140,13 @@ def explore(scenario: Any = "mixed-day", **options: Any) -> Any:
     from gpuplan.loading import load
 
     loaded: Any = load(scenario)
-    name = "FairShareExplorer" if loaded.kind == "fairshare" else "AllocationExplorer"
+    explorers = {"fairshare": "FairShareExplorer", "packing": "PackingExplorer"}
+    name = explorers.get(loaded.kind, "AllocationExplorer")
     if name not in gpuplan_widgets.__all__:
         from gpuplan.inputs.errors import InputError, Mistake
 
-        rule = "must be a kind that has an explorer in this version; gpuplan.simulate runs this one"
+        runner = "pack" if loaded.kind == "packing" else "simulate"
+        rule = f"must be a kind that has an explorer in this version; gpuplan.{runner} runs this one"
         raise InputError(loaded.name, [Mistake("kind", rule, loaded.kind)])
     return getattr(gpuplan_widgets, name)(loaded, **options)
 

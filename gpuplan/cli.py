@@ -115,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     command("scenarios", _scenarios, "list the shipped scenarios with a line each")
     _add_compare(command("compare", _compare, "plan a scenario under several policies, side by side"))
     _add_simulate(command("simulate", _simulate, "run weeks of a shared cluster under several policies"))
+    _add_pack(command("pack", _pack, "run many models in the memory of a few GPUs under several policies"))
     schema = command("schema", _schema, "print the JSON Schema of a scenario file, for editors")
     schema.add_argument("kind", choices=("allocation", "fairshare", "packing"))
     bench = command("bench", _bench, "print the benchmark table", "Every answer is asserted.")
@@ -173,6 +174,25 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write DIR/<policy>.csv, a row per stretch of running (replaces older ones); a name that "
         "a spreadsheet would take for a formula gets a leading apostrophe",
+    )
+
+
+def _add_pack(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="SCENARIO", help="a shipped name, or a scenario file")
+    parser.add_argument(
+        "--policies",
+        default="round-robin,best-fit",
+        metavar="A,B",
+        help="placements, with a queue order and an eviction where wanted (best-fit+backfill+lfu); what is not "
+        "named is the scenario's own (default: round-robin,best-fit)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument(
+        "--tasks",
+        type=Path,
+        metavar="DIR",
+        help="write DIR/<policy>.csv, a row per task (replaces older ones); a name that a spreadsheet would take "
+        "for a formula gets a leading apostrophe",
     )
 
 
@@ -339,9 +359,13 @@ def _simulate(options: argparse.Namespace) -> int:
     return simulate(options)
 
 
+def _pack(options: argparse.Namespace) -> int:
+    from gpuplan.cli_pack import pack
+
+    return pack(options)
+
+
 def _schema(options: argparse.Namespace) -> int:
-    if options.kind not in ("allocation", "fairshare"):
-        raise Refusal(f"this version has no {options.kind} scenarios yet, only allocation and fairshare")
     from importlib import import_module
 
     schema = import_module(f"gpuplan.{options.kind}.schema").json_schema()

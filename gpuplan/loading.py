@@ -1,5 +1,6 @@
 """From a name, a path or a mapping to a scenario; the scenarios that ship with gpuplan."""
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,30 @@ if TYPE_CHECKING:
     from gpuplan.allocation.sensitivity import Sensitivity
     from gpuplan.fairshare.model import FairshareScenario
     from gpuplan.fairshare.run import Run
+    from gpuplan.packing.model import PackingScenario
+    from gpuplan.packing.run import PackRun
+
+    Scenario = AllocationScenario | FairshareScenario | PackingScenario
 
     #: What a scenario may be given as.
-    Source = str | Path | Mapping[str, Any] | AllocationScenario | FairshareScenario
+    Source = str | Path | Mapping[str, Any] | Scenario
 
-#: The kinds of scenarios.
-KINDS = ("allocation", "fairshare")
+#: The kinds of scenarios, and the class of each.
+KINDS = {
+    "allocation": "AllocationScenario",
+    "fairshare": "FairshareScenario",
+    "packing": "PackingScenario",
+}
+
+#: Keys that only scenarios of one kind have, for a file that does not say its kind.
+_KEYS = {"fairshare": {"budget", "workload"}, "packing": {"models", "tasks", "admission"}}
+
+#: What runs the scenarios of a kind.
+_RUNNERS = {
+    "allocation": "allocation scenarios are planned by plan and compare",
+    "fairshare": "fairshare scenarios are run by simulate",
+    "packing": "packing scenarios are run by pack",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +58,14 @@ class ShippedScenario:
     path: Path
 
 
-def load(source: "Source") -> "AllocationScenario | FairshareScenario":
+def load(source: "Source") -> "Scenario":
     """The scenario of a shipped name, a file or a mapping, of the kind that it says.
 
     Parameters
     ----------
     source
         ``"training-rush"``, a path of a YAML file, a mapping like that of a file, or a scenario
-        (which is returned as it is). A shipped name goes before a file of the same name. A job table that a
+        (which is returned as it is). A shipped name goes before a file of the same name. A table that a
         scenario names is looked for beside its file; for a mapping, in the working folder.
 
     Raises
@@ -54,7 +73,9 @@ def load(source: "Source") -> "AllocationScenario | FairshareScenario":
     InputError
         With every mistake, or where there is no such scenario.
     """
-    if isinstance(source, AllocationScenario) or _is_fairshare(source):
+    if (
+        KINDS.get(str(getattr(source, "kind", ""))) == type(source).__name__
+    ):  # their modules are not loaded for this
         return source  # type: ignore[return-value]
     if isinstance(source, Mapping):
         return _of_its_kind(source, "mapping", None, (), None)
@@ -70,29 +91,25 @@ def load(source: "Source") -> "AllocationScenario | FairshareScenario":
     return _of_its_kind(document.data, document.source, document.line, document.mistakes, found.parent)
 
 
-def _is_fairshare(source: object) -> bool:
-    """Whether something is a fair-share scenario; its module is not loaded for the question."""
-    return type(source).__name__ == "FairshareScenario" and getattr(source, "kind", "") == "fairshare"
-
-
 def _of_its_kind(
     data: Any, source: str, line: LineOf | None, mistakes: tuple[Mistake, ...], folder: Path | None
-) -> "AllocationScenario | FairshareScenario":
+) -> "Scenario":
     """The scenario of a mapping, by its `kind`; without one, by the keys that only one kind has."""
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if isinstance(kind, str):
-        if not did_you_mean(kind, KINDS):
+        near = did_you_mean(kind, KINDS)
+        if not near:
             at = None if line is None else line(("kind",))
             rule = f"must be one of {', '.join(KINDS)}"
             raise InputError(source, [*mistakes, Mistake("kind", rule, as_found(kind), at)])
-        fairshare = bool(did_you_mean(kind, ["fairshare"]))
+        meant = next(name for name in KINDS if did_you_mean(kind, [name]) == near)
     else:
-        fairshare = isinstance(data, Mapping) and bool({"budget", "workload"} & set(data))
-    if fairshare:
-        from gpuplan.fairshare import schema
-
-        return schema.from_mapping(data, source, line, mistakes, folder)
-    return from_mapping(data, source, line, mistakes)
+        keys = set(data) if isinstance(data, Mapping) else set()
+        meant = next((name for name, own in _KEYS.items() if own & keys), "allocation")
+    if meant == "allocation":
+        return from_mapping(data, source, line, mistakes)
+    schema = importlib.import_module(f"gpuplan.{meant}.schema")
+    return schema.from_mapping(data, source, line, mistakes, folder)  # type: ignore[no-any-return]
 
 
 def load_allocation(source: "Source") -> AllocationScenario:
@@ -103,11 +120,7 @@ def load_allocation(source: "Source") -> AllocationScenario:
     InputError
         As `load`, and for a scenario of another kind.
     """
-    scenario = load(source)
-    if isinstance(scenario, AllocationScenario):
-        return scenario
-    rule = "must be allocation here; fairshare scenarios are run by simulate"
-    raise InputError(scenario.name, [Mistake("kind", rule, scenario.kind)])
+    return _only("allocation", load(source))  # type: ignore[return-value]
 
 
 def load_fairshare(source: "Source") -> "FairshareScenario":
@@ -118,10 +131,24 @@ def load_fairshare(source: "Source") -> "FairshareScenario":
     InputError
         As `load`, and for a scenario of another kind.
     """
-    scenario = load(source)
-    if not isinstance(scenario, AllocationScenario):
+    return _only("fairshare", load(source))  # type: ignore[return-value]
+
+
+def load_packing(source: "Source") -> "PackingScenario":
+    """Like `load`, for what takes packing scenarios only.
+
+    Raises
+    ------
+    InputError
+        As `load`, and for a scenario of another kind.
+    """
+    return _only("packing", load(source))  # type: ignore[return-value]
+
+
+def _only(kind: str, scenario: "Scenario") -> "Scenario":
+    if scenario.kind == kind:
         return scenario
-    rule = "must be fairshare here; allocation scenarios are planned by plan and compare"
+    rule = f"must be {kind} here; {_RUNNERS[scenario.kind]}"
     raise InputError(scenario.name, [Mistake("kind", rule, scenario.kind)])
 
 
@@ -177,6 +204,27 @@ def simulate(scenario: "Source", policy: str = "fair-share") -> "Run":
     from gpuplan.fairshare import run as runs
 
     return runs.simulate(load_fairshare(scenario), policy)
+
+
+def pack(scenario: "Source", policy: str | None = None) -> "PackRun":
+    """Run a packing scenario under a policy.
+
+    Parameters
+    ----------
+    scenario
+        Whatever `load` takes.
+    policy
+        ``"best-fit"``, or with more pieces ``"best-fit+backfill+lfu"``; pieces that it does not name come from the
+        scenario. None: all of them do.
+
+    Raises
+    ------
+    InputError
+        For an unknown policy, or a scenario with mistakes.
+    """
+    from gpuplan.packing import run as runs
+
+    return runs.pack(load_packing(scenario), policy)
 
 
 def load_swf(path: str | Path, gpus: int | None = None) -> "FairshareScenario":

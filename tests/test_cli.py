@@ -39,18 +39,6 @@ def tiny(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in this process; its exit code, output and messages."""
-
-    def call(*words: str | Path) -> tuple[int, str, str]:
-        status = main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
-
-
 def no_constant(name: str) -> float:
     raise AssertionError(f"{name} is not JSON")
 
@@ -156,12 +144,6 @@ def test_schema_accepts_the_shipped_scenarios_and_refuses_others(run: Run, kind:
         jsonschema.validate(plain, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"kind": kind, "name": "x", "cluster": {"gpuss": 1}}, schema)
-
-
-def test_schema_of_a_kind_to_come_is_refused_in_a_sentence(run: Run) -> None:
-    status, out, err = run("schema", "packing")
-    assert (status, out) == (2, "")
-    assert err == "gpuplan: this version has no packing scenarios yet, only allocation and fairshare\n"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from gpuplan.cli import main
-
 # Four GPUs. `b` (4 GPUs) has to wait for `a` (3 GPUs) until 3,600 s; a strict line keeps `=1+1` behind it, EASY starts
 # it at 60 s, for it ends (at 660 s) before the promise. Waits under fifo: 0, 3,590, 7,140 (starts as b ends, 7,200).
 TINY = """\
@@ -58,18 +56,6 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "small.swf"
     path.write_text(SWF, encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in this process; its exit code, output and messages."""
-
-    def call(*words: str | Path) -> tuple[int, str, str]:
-        status = main([str(word) for word in words])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
 
 
 def strict_json(text: str) -> Any:
@@ -277,8 +263,8 @@ def test_functions_for_allocation_name_simulate(function: str) -> None:
 def test_kinds_are_told_apart_and_an_unknown_one_is_a_sentence() -> None:
     import gpuplan as gp
 
-    with pytest.raises(gp.InputError, match=r"kind: must be one of allocation, fairshare \(got 'packing'\)"):
-        gp.load({"kind": "packing", "name": "x"})
+    with pytest.raises(gp.InputError, match=r"kind: must be one of allocation, fairshare, packing \(got 'zzz'\)"):
+        gp.load({"kind": "zzz", "name": "x"})
     with pytest.raises(gp.InputError, match="kind: must be fairshare; did you mean fairshare"):
         gp.load({"kind": "fair-share", "name": "x", "cluster": {"gpus": 1}, "workload": {"generate": {}}})
     with pytest.raises(gp.InputError, match="kind: must be given"):

@@ -430,10 +430,10 @@ class ScenarioFile(Strict):
         default_factory=PreemptionFile, description="Whether tasks may be interrupted."
     )
     contention: _Section[ContentionFile] = Field(
-        default_factory=ContentionFile, description="How tasks on one GPU slow each other down."
+        default_factory=ContentionFile, description="Whether tasks on one GPU slow each other down."
     )
     retry: _Section[RetryFile] = Field(
-        default_factory=RetryFile, description="What becomes of a task that failed for memory."
+        default_factory=RetryFile, description="How often a task that failed for memory comes back."
     )
     policy: _Section[PolicyFile] = Field(
         default_factory=PolicyFile, description="The pieces of the policy that a caller does not name."
