@@ -138,9 +138,9 @@ class Tables:
         breaches = self.breaches[:, : used[kernels.N_BREACHES]]
         for table in (stages, copies, breaches, self.fate):
             table.flags.writeable = False
-        return RawPack(
-            Stages(*stages), Copies(*copies), Breaches(*breaches), *self.fate, int(used[kernels.T])
-        )
+        state, left, failures = self.fate
+        end = int(used[kernels.T])
+        return RawPack(Stages(*stages), Copies(*copies), Breaches(*breaches), state, left, failures, end)
 
 
 def settings(problem: Problem, pieces: Pieces) -> Int64:
