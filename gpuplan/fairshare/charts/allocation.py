@@ -196,9 +196,9 @@ def _team_panel(
         steps = rule | {"type": "line", "interpolate": "step-after", "clip": True}
         entitled = [mark(f"{side}_entitled", steps, {"x": x, "y": y(f"e{g}")})]
         entitled += change_marks(side, x, height)
-    says = (
-        f"{{'allocated (GPUs)': datum.a{g}, 'unallocated (GPUs)': format(datum.b{g} - datum.a{g}, ',.2f'), "
-        f"'owed (GPUs)': datum.o{g}, 'from': format(datum.x, '.2f') + ' {clock.unit}'}}"
+    says = (  # rounded, not formatted: Vega writes all tooltips anew when the data change, and formats take long
+        f"{{'allocated (GPUs)': datum.a{g}, 'unallocated (GPUs)': round(100 * (datum.b{g} - datum.a{g})) / 100, "
+        f"'owed (GPUs)': datum.o{g}, 'from': round(100 * datum.x) / 100 + ' {clock.unit}'}}"
     )
     pane = {"type": "rect", "fill": "transparent", "clip": True, "tooltip": {"expr": says}}
     title = {"type": "text", "style": "gp-note", "align": "left", "baseline": "bottom", "clip": False}
@@ -253,7 +253,7 @@ def ratio_panel(
         for g in alone
     ]
     lines += change_marks(side, x, height, labels=True) if changes else []
-    listed = ", ".join(f"{heads.literal(palette.labels[g])}: format(datum.r{g}, '.3f')" for g in alone)
+    listed = ", ".join(f"{heads.literal(palette.labels[g])}: datum.r{g}" for g in alone)
     pane = {"type": "rect", "fill": "transparent", "clip": True, "tooltip": {"expr": f"{{{listed}}}"}}
     lines.append(
         mark(data, pane, {"x": x, "x2": {"field": "x2"}, "y": {"value": 0}, "y2": {"value": height}})

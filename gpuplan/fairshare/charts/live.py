@@ -253,13 +253,13 @@ def _areas_panel(
 
 
 def _says(palette: Palette, clock: Clock) -> str:
-    """Tooltip of a bin: GPUs of each team, names as literals."""
-    entries = [f"'from': format(datum.x, '.2f') + ' {clock.unit}'"]
+    """Tooltip of a bin: GPUs of each team, names as literals; rounded (see `gpuplan.fairshare.charts.allocation`)."""
+    entries = [f"'from': round(100 * datum.x) / 100 + ' {clock.unit}'"]
     top = "0"
     for g, label in enumerate(palette.labels):
-        entries.append(f"{heads.literal(label)}: format(datum.c{g} - {top}, ',.1f')")
+        entries.append(f"{heads.literal(label)}: round(10 * (datum.c{g} - {top})) / 10")
         top = f"datum.c{g}"
-    entries.append(f"'unallocated': format(datum.u{len(palette) - 1} - {top}, ',.1f')")
+    entries.append(f"'unallocated': round(10 * (datum.u{len(palette) - 1} - {top})) / 10")
     return "{" + ", ".join(entries) + "}"
 
 
