@@ -1,6 +1,7 @@
 """Hypothesis strategies for tiny clusters with crowded queues: ties, zero lengths, drains and all."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -168,6 +169,48 @@ def scenarios(
         budget_changes=draw(budget_changes(budget)) if changes else (),
     )
     return stretched(tiny, draw(st.sampled_from([1, 1, 50])))
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> FairshareScenario:
+    """Few GPUs, everybody there from the start with work of a short minimum, and shares that change while it waits."""
+    some_pools = draw(st.one_of(st.just((Pool(1, 2),)), st.just((Pool(2, 2),)), st.just((Pool(1, 3),))))
+    skewed = st.sampled_from([0.0, 1.0, 3.0, 16.0])
+    names = ["a", "b", *(["c/x", "c/y"] if draw(st.booleans()) else [])]
+    kids = tuple(BudgetNode(name, draw(skewed)) for name in ("x", "y")) if len(names) > 2 else ()
+    kids = kids if not kids or any(kid.weight for kid in kids) else (BudgetNode("x"), kids[1])
+    budget = (
+        BudgetNode("a", draw(skewed)),
+        BudgetNode("b", 1.0),
+        *([BudgetNode("c", 1.0, kids)] if kids else []),
+    )
+    count = draw(st.integers(6, 12))
+
+    def column(values: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    table = jobs(
+        [f"j{k}" for k in range(count)],
+        column(st.integers(0, 3)),
+        column(st.integers(1, 2)),
+        column(st.integers(3, 20)),
+        team=column(st.sampled_from(names)),
+        minimum_s=column(st.sampled_from([0, 1, 2, 4])),
+    )
+    found = []
+    for at in sorted(draw(st.lists(st.integers(2, 30), unique=True, min_size=1, max_size=3))):
+        new = [("a", draw(skewed)), ("b", draw(st.sampled_from([1.0, 3.0, 16.0])))]
+        found.append(BudgetChange(at, tuple(new + ([("c/x", 16.0)] if kids and draw(st.booleans()) else []))))
+    return FairshareScenario(
+        name="crowd",
+        pools=some_pools,
+        budget=budget,
+        window_s=draw(st.sampled_from([10, 40])),
+        contract=Contract(4, 1, draw(st.integers(0, 1)), draw(st.sampled_from([0.0, 0.125, None]))),
+        jobs=table,
+        until_s=60,
+        budget_changes=tuple(found),
+    )
 
 
 def stretched(scenario: FairshareScenario, times: int) -> FairshareScenario:

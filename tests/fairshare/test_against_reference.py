@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairshare.engine_answers import engine
 from fairshare.reference import Outcome, reference
-from fairshare.strategies import FLAT, POOLS, scenarios
+from fairshare.strategies import FLAT, POOLS, crowds, scenarios
 from gpuplan.fairshare.model import NEVER, FairshareScenario
 from gpuplan.fairshare.policies import POLICIES
 
@@ -50,6 +50,13 @@ def agree(scenario: FairshareScenario, policy: str) -> None:
 @settings(deadline=None, max_examples=100 * MORE, suppress_health_check=list(HealthCheck))
 def test_the_engine_agrees_with_the_reference(policy: str, data: st.DataObject) -> None:
     agree(data.draw(scenarios(POOLS)), policy)
+
+
+@pytest.mark.parametrize("policy", ["static-partitions", "fair-share", "fair-tree"])
+@given(crowds())
+@settings(deadline=None, max_examples=80 * MORE, suppress_health_check=list(HealthCheck))
+def test_they_agree_where_shares_change_in_a_crowd(policy: str, scenario: FairshareScenario) -> None:
+    agree(scenario, policy)
 
 
 @given(scenarios(FLAT, drains=False))

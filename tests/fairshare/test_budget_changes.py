@@ -281,7 +281,7 @@ def rows_of(scenario: FairshareScenario, policy: str) -> list[tuple[Any, ...]]:
     return [astuple(stretch) for stretch in engine(scenario, policy).stretches]
 
 
-SOME = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+SOME = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 @given(scenarios(), st.sampled_from(SHARING), st.sampled_from([1.0, 2.0, 0.5]), st.data())
@@ -413,7 +413,7 @@ def test_trees_over_time() -> None:
 
 def test_no_limit_and_far_instants_do_not_wrap() -> None:
     made = jobs(
-        ["x", "y"], [0, 0], [1, 1], [10**12, 10], team=["a", "b"], limit_s=[NEVER, 10], minimum_s=[0, 5]
+        ["x", "y"], [0, 0], [1, 1], [10**9, 10], team=["a", "b"], limit_s=[NEVER, 10], minimum_s=[0, 5]
     )
     scenario = FairshareScenario(
         "far", (Pool(1, 1),), HALVES, jobs=made, budget_changes=(change(3 * 10**8, a=1e9, b=0.001),)
