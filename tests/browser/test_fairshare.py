@@ -96,6 +96,38 @@ def test_a_share_is_dragged_and_the_chart_repaints_with_the_others_share(screen:
     await_runs(screen, keep_jobs(base).replace({"budget.1.weight": weight}))
 
 
+# Draws the payload on screen again from nothing, by another page colour and back; the pictures before and after.
+REDRAWN = """
+async () => {
+  const chart = document.querySelector(".gp-chart");
+  const picture = () => chart.querySelector("canvas").toDataURL();
+  const before = picture();
+  const shown = Number(chart.dataset.paints);
+  for (const [turn, light] of [[1, "false"], [2, "true"]]) {
+    document.body.dataset.jpThemeLight = light;
+    while (Number(chart.dataset.paints) < shown + turn) await new Promise((next) => setTimeout(next, 20));
+  }
+  return [before, picture()];
+}
+"""
+
+
+def test_what_moves_leave_on_screen_is_what_a_fresh_chart_draws(screen: Screen) -> None:
+    """Moves write new numbers into the rows that Vega has."""
+    base = gp.load(SMALL)
+    await_runs(screen, base)
+    first = screen.page.evaluate(REDRAWN)
+    assert first[0] == first[1]
+    screen.handle("fair-load").focus()
+    for load in (1.55, 1.6, 1.65):
+        screen.page.keyboard.press("ArrowRight")
+        await_runs(screen, base.replace({"workload.generate.oversubscription": load}))
+    until(lambda: screen.chart.get_attribute("aria-busy") == "false", "still computing")
+    before, after = screen.page.evaluate(REDRAWN)
+    assert before == after
+    assert before != first[0]
+
+
 def test_keys_and_buttons_move_shares_and_names_are_text(screen: Screen) -> None:
     base = keep_jobs(gp.load(SMALL))
     handle = slider(screen, 1)
