@@ -1,5 +1,7 @@
 """From a problem and the pieces of a policy to the kernel's tables, and from its logs to a `RawPack`."""
 
+import math
+
 import numpy as np
 
 from gpuplan.packing import kernels
@@ -198,10 +200,13 @@ def models(problem: Problem) -> Int64:
 
 
 def popularity(problem: Problem) -> Int64:
-    """Popularity of each model, as whole parts of about `POPULARITY`: sums of them are exact; int64[M]."""
+    """Popularity of each model times a power of two, in sum at most about `POPULARITY`, rounded; int64[M].
+
+    Sums of whole numbers are exact, and so are equal values.
+    """
     weights = [model.popularity for model in problem.scenario.models]
-    total = sum(weights) or 1.0
-    return np.array([int(weight / total * POPULARITY + 0.5) for weight in weights], np.int64)
+    scale = POPULARITY * 0.5 ** math.frexp(sum(weights))[1]
+    return np.array([int(weight * scale + 0.5) for weight in weights], np.int64)
 
 
 def in_line(problem: Problem, pieces: Pieces, n_lines: int) -> tuple[Int64, Int64, Int64, Int64]:

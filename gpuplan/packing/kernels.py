@@ -71,7 +71,7 @@ NO_CONTENTION, SHARING, SLOWDOWN = range(3)
     ALIVE_US,
 ) = range(20)
 # ... where the simulation is, ...
-T, PAUSED, ARRIVED, DEADLINES, FRESH, AGAIN, STAMP, LAST_GPU, WAITING_NOW, ATTACHED_NOW = range(20, 30)
+T, PAUSED, ARRIVED, DEADLINES, FRESH, STAMP, LAST_GPU, WAITING_NOW, ATTACHED_NOW = range(20, 29)
 # ... how much of the tables is in use, ...
 N_STAGES, N_COPIES, N_BREACHES, N_PLACES, FREE_PLACE, N_MOVING, N_STARTABLE = range(30, 37)
 # ... when transfers were last brought up to date and when the next one ends, ...
@@ -952,6 +952,8 @@ def begin_loads(
             gpus[g, PENDING_NEED] -= models[m, NEED]
             takes = models[m, TAKEN] - (models[m, ASLEEP] if cells[g, m, LEFTOVER] else 0)
             copies[K_LOAD, i] = t
+            c[i, C_DISK] = 0 if models[m, IN_HOST] and s[HOST_CACHE] else 1
+            copies[K_DISK, i] = c[i, C_DISK]
             gpus[g, DIRTY] = 1
             s[FRESH] = 1
             if actual(gpus, models, w, g, t) + takes > s[MEMORY]:
@@ -962,8 +964,6 @@ def begin_loads(
             cells[g, m, LOADED] += 1
             c[i, C_STATE] = LOADING
             c[i, C_LEFT] = models[m, WEIGHTS] * PER_BYTE
-            c[i, C_DISK] = 0 if models[m, IN_HOST] and s[HOST_CACHE] else 1
-            copies[K_DISK, i] = c[i, C_DISK]
             gpus[g, TRANSFERS] += 1
             moving[s[N_MOVING]] = i
             s[N_MOVING] += 1
@@ -1015,34 +1015,41 @@ def log_breach(s: Ints, breaches: Ints, t: int, g: int, j: int, m: int) -> None:
 
 @njit_step
 def run_over(
-    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, breaches: Ints, fate: Ints, t: int
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    breaches: Ints,
+    fate: Ints,
+    g: int,
+    t: int,
 ) -> Number:
-    """Where memory runs over, tasks fail, the last to begin first; 1 where one did."""
+    """As long as the memory of a GPU runs over, its task that began last fails; 1 where one did."""
     failed = 0
-    for g in range(len(gpus)):
-        if not gpus[g, DIRTY] and gpus[g, RUNS_OVER] > t:
-            continue
-        gpus[g, DIRTY] = 1
-        if gpus[g, FIXED] + gpus[g, FROZEN] + gpus[g, MOST_KV] <= s[MEMORY]:
-            continue
-        while actual(gpus, models, w, g, t) > s[MEMORY]:
-            victim = i64(-1)
-            x = gpus[g, FIRST]
-            while x >= 0:
-                if (w[x, STAGE] == RUNS or w[x, STAGE] == RESTORING) and (
-                    victim < 0
-                    or w[x, BEGAN] > w[victim, BEGAN]
-                    or (w[x, BEGAN] == w[victim, BEGAN] and w[x, TASK] > w[victim, TASK])
-                ):
-                    victim = x
-                x = w[x, AFTER]
-            if victim < 0:
-                break
-            log_breach(s, breaches, t, g, w[victim, TASK], w[victim, MODEL])
-            settle(gpus, w, g, t)
-            fail(s, gpus, models, w, c, stages, fate, victim, t)
-            failed = 1
-            s[FRESH] = 1
+    gpus[g, DIRTY] = 1
+    while gpus[g, FIXED] + gpus[g, FROZEN] + gpus[g, MOST_KV] > s[MEMORY]:
+        if actual(gpus, models, w, g, t) <= s[MEMORY]:
+            break
+        victim = i64(-1)
+        x = gpus[g, FIRST]
+        while x >= 0:
+            if (w[x, STAGE] == RUNS or w[x, STAGE] == RESTORING) and (
+                victim < 0
+                or w[x, BEGAN] > w[victim, BEGAN]
+                or (w[x, BEGAN] == w[victim, BEGAN] and w[x, TASK] > w[victim, TASK])
+            ):
+                victim = x
+            x = w[x, AFTER]
+        if victim < 0:
+            break
+        log_breach(s, breaches, t, g, w[victim, TASK], w[victim, MODEL])
+        settle(gpus, w, g, t)
+        fail(s, gpus, models, w, c, stages, fate, victim, t)
+        failed = 1
+        s[FRESH] = 1
+        s[STAMP] += 1
     return failed
 
 
@@ -1185,7 +1192,6 @@ def fits(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: in
 @njit_leaf
 def fragmentation(models: Ints, free: int) -> Number:
     """Free bytes x popularity of the models that do not fit into them."""
-    free = max(free, 0)
     low = 0
     high = len(models)
     while low < high:
@@ -1525,12 +1531,13 @@ def next_in_line(
 def took_turn(s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, lines: Ints, x: int, line: int) -> None:
     """A task was placed: it leaves its line."""
     leave_line(s, tasks, w, q, grouped, x)
+    lines[line, BLOCKED] = -1  # a copy that it claimed may take others too
     if s[ORDER] == BY_MODEL:
         j = w[x, TASK]
         last = lines[line, PLACED_LAST]
         same = last >= 0 and tasks[A_GROUP_FROM, last] == tasks[A_GROUP_FROM, j]
         follows = same and lines[line, IN_A_ROW] < s[DEPTH]
-        lines[line, IN_A_ROW] = lines[line, IN_A_ROW] + 1 if follows else 0
+        lines[line, IN_A_ROW] = lines[line, IN_A_ROW] + 1 if follows else 1
         lines[line, PLACED_LAST] = j
 
 
@@ -1586,6 +1593,7 @@ def place_line(
     q: Ints,
     grouped: Ints,
     lines: Ints,
+    fate: Ints,
     line: int,
     t: int,
 ) -> Number:
@@ -1601,11 +1609,12 @@ def place_line(
             return 0  # it could not be placed before, and nothing has become free
         if try_place(s, gpus, models, cells, w, c, stages, copies, x, 1, t):
             took_turn(s, tasks, w, q, grouped, lines, x, line)
+            run_over(s, gpus, models, w, c, stages, breaches, fate, s[LAST_GPU], t)
             continue
         lines[line, BLOCKED] = w[x, TASK]
         if s[ORDER] != BACKFILL:
             return 0
-        placed = 0
+        again = 0
         p = tasks[A_WHERE, w[x, TASK]]
         for _ in range(s[DEPTH]):
             p = following(q, n, p + 1, lines[line, TO])
@@ -1616,8 +1625,10 @@ def place_line(
                 return 1
             if try_place(s, gpus, models, cells, w, c, stages, copies, x, 0, t):
                 took_turn(s, tasks, w, q, grouped, lines, x, line)
-                placed = 1
-        if not placed:
+                again = 1
+                if run_over(s, gpus, models, w, c, stages, breaches, fate, s[LAST_GPU], t):
+                    break  # something has become free: the first may have its turn
+        if not again:
             return 0
 
 
@@ -1627,7 +1638,7 @@ def place_line(
 @njit_step
 def next_instant(s: Ints, tasks: Ints, gpus: Ints, w: Ints, c: Ints, deadlines: Ints, fate: Ints) -> Number:
     """The next instant at which something can change."""
-    if s[AGAIN] or s[N_STARTABLE] > 0:
+    if s[N_STARTABLE] > 0:
         return s[T]
     instant = min(i64(NEVER), s[NEXT_MOVE])
     if s[ARRIVED] < tasks.shape[1]:
@@ -1727,19 +1738,21 @@ def run_pack(
                     s[T] = s[HORIZON]
                 break
             s[T] = t
-            s[AGAIN] = 0
+            # services and restores first: what starts at this instant ends in the next round of it at the earliest
+            end_services(s, gpus, models, w, c, stages, fate, t)
+            if s[RESTORES] >= 0:
+                end_restores(s, gpus, models, w, c, stages, t)
             if s[LEAVING] >= 0:
                 end_releases(s, gpus, models, cells, w, c, stages, copies, t)
             if s[NEXT_MOVE] <= t:
                 end_transfers(s, gpus, models, w, c, moving, stages, copies, t)
             if s[SAVES] >= 0:
                 end_saves(s, tasks, gpus, models, w, c, stages, copies, q, grouped, fate, t)
-            if s[RESTORES] >= 0:
-                end_restores(s, gpus, models, w, c, stages, t)
-            end_services(s, gpus, models, w, c, stages, fate, t)
             if s[N_STARTABLE] > 0:
                 begin_loads(s, gpus, models, cells, w, c, moving, stages, copies, breaches, fate, t)
-            run_over(s, gpus, models, w, c, stages, breaches, fate, t)
+            for g in range(len(gpus)):
+                if gpus[g, DIRTY] or gpus[g, RUNS_OVER] <= t:
+                    run_over(s, gpus, models, w, c, stages, breaches, fate, i64(g), t)
             if s[IDLE] >= 0:
                 expire(s, gpus, models, cells, w, c, copies, t)
             s[STAMP] += 1
@@ -1770,13 +1783,13 @@ def run_pack(
                     q,
                     grouped,
                     lines,
+                    fate,
                     line,
                     t,
                 ):
                     s[PAUSED] = 2
                     return TOO_SHORT
         s[FRESH] = 0
-        s[AGAIN] = run_over(s, gpus, models, w, c, stages, breaches, fate, t)
         for g in range(len(gpus)):
             if gpus[g, DIRTY]:
                 refresh(beta, s, gpus, models, w, g, t)
