@@ -3,7 +3,8 @@
 What it assumes:
 
 - **Arrivals** are a renewal process: gaps are Gamma-distributed with the coefficient of variation asked for (1: a
-  Poisson process, 0: a fixed beat, above 1: bursts). The first task comes after the first gap.
+  Poisson process, 0: a fixed beat, above 1: bursts). The first task comes after the first gap. No two tasks come in
+  the same microsecond: the second comes one later, so that the order in which they were drawn is their order.
 - **Models** are drawn by popularity, **tenants** by Zipf's law (the k-th has 1 / k of the first's tasks), **priority**
   is 1 with the share asked for, else 0. All of that is independent of the rest.
 - **Service times** and **tokens** are Gamma-distributed with their mean and coefficient of variation, independent of
@@ -41,25 +42,25 @@ def generate(spec: Generate, models: Sequence[ServedModel]) -> Tasks:
     """
     n = spec.count
     arrival = np.cumsum(_unit(spec.arrival_cv, n, stream(spec.seed, "arrivals")))
-    arrival_us = _whole(arrival * (SECOND / spec.rate_per_s), MOST_US)
-    service = _drawn(spec.service, n, stream(spec.seed, "service"))
+    arrival_us = _apart(_whole(arrival * (SECOND / spec.rate_per_s), MOST_US))
+    service = drawn(spec.service, n, stream(spec.seed, "service"))
     normal = stream(spec.seed, "prediction").standard_normal(n)
     spread = math.log1p(spec.prediction_cv**2)
     predicted = service * np.exp(math.sqrt(spread) * normal - spread / 2)
     popularity = np.array([model.popularity for model in models], np.float64)
-    tenant = _choice(zipf(spec.tenants), stream(spec.seed, "tenants").random(n))
+    tenant = weighted_choice(zipf(spec.tenants), stream(spec.seed, "tenants").random(n))
     names = np.array([f"tenant-{k + 1}" for k in range(spec.tenants)], object)
     high = stream(spec.seed, "priority").random(n) < spec.high_priority_share
     never = np.full(n, NEVER, np.int64)
     return tasks(
         arrival_us,
-        _choice(popularity, stream(spec.seed, "models").random(n)),
+        weighted_choice(popularity, stream(spec.seed, "models").random(n)),
         names[tenant],  # type: ignore[arg-type]  # an array is a sequence
         high.astype(np.int64),
         _whole(service * SECOND, MOST_SERVICE_US),
         _whole(predicted * SECOND, MOST_SERVICE_US),
-        _whole(_drawn(spec.tokens_in, n, stream(spec.seed, "tokens in")), MOST_TOKENS),
-        _whole(_drawn(spec.tokens_out, n, stream(spec.seed, "tokens out")), MOST_TOKENS),
+        _whole(drawn(spec.tokens_in, n, stream(spec.seed, "tokens in")), MOST_TOKENS),
+        _whole(drawn(spec.tokens_out, n, stream(spec.seed, "tokens out")), MOST_TOKENS),
         never if spec.timeout_us is None else arrival_us + spec.timeout_us,
     )
 
@@ -134,17 +135,25 @@ def _unit(cv: float, n: int, rng: np.random.Generator) -> Floats:
     return rng.standard_gamma(shape, n) / shape
 
 
-def _drawn(draw: Draw, n: int, rng: np.random.Generator) -> Floats:
+def drawn(draw: Draw, n: int, rng: np.random.Generator) -> Floats:
+    """Positive numbers by mean and coefficient of variation, float64[n]."""
     return draw.mean * _unit(draw.cv, n, rng)
 
 
-def _choice(weights: Floats, uniform: Floats) -> Int64:
-    """Index by weight of each uniform number, int64[n]; what has no weight is never chosen."""
+def weighted_choice(weights: Floats, uniform: Floats) -> Int64:
+    """Index by weight of each number from 0 to 1, int64[n]; what has no weight is never chosen."""
     if not len(uniform):
         return np.zeros(0, np.int64)
     upto = np.cumsum(weights / weights.sum())
     last = int(np.flatnonzero(weights)[-1])  # the sum may end just below 1
     return np.minimum(np.searchsorted(upto, uniform, side="right"), last).astype(np.int64)
+
+
+def _apart(arrival_us: Int64) -> Int64:
+    """Ascending instants with at least a microsecond between them, int64[n]."""
+    row = np.arange(len(arrival_us))
+    apart: Int64 = np.maximum.accumulate(arrival_us - row) + row if len(row) else arrival_us
+    return apart
 
 
 def _whole(values: Floats, most: int) -> Int64:
