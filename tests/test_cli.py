@@ -127,7 +127,7 @@ def test_scenarios_lists_every_file_on_a_line_of_its_own(run: Run, checkout: Pat
     assert listed == shipped
 
 
-@pytest.mark.parametrize("kind", ["allocation", "fairshare"])
+@pytest.mark.parametrize("kind", ["allocation", "fairshare", "packing"])
 def test_schema_accepts_the_shipped_scenarios_and_refuses_others(run: Run, kind: str) -> None:
     import jsonschema
 
