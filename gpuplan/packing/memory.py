@@ -69,8 +69,8 @@ class Memory:
         over = raw.end_us + 1
         self._gone = np.minimum(copies.released_us, over)
         self._kv_from = np.where(rows.kind == RESTORE, rows.frozen_from_us, rows.start_us)
-        cut = (rows.outcome == CUT) & (self._kv_from < rows.end_us)
-        self._stage_end = np.where(cut, over, rows.end_us)
+        self._cut = (rows.outcome == CUT) & (self._kv_from < rows.end_us)
+        self._stage_end = np.where(self._cut, over, rows.end_us)
         self.kv_per_token = np.array([m.kv_bytes_per_token for m in problem.scenario.models], np.int64)
 
     @cached_property
@@ -191,6 +191,8 @@ class Memory:
     def kv_of(self, stage: Int64, t: Int64) -> Int64:
         """KV of the tasks of stages (`RUN`, `SAVE`, `RESTORE`) at instants inside them, bytes."""
         tasks, task = self.problem.tasks, self.raw.stages.task[stage]
+        # nothing happens any more at a horizon: what is cut there holds what it held just before
+        t = np.where(self._cut[stage], np.minimum(t, self.end_us - 1), t)
         made = generated(tasks.tokens_out[task], self.progress.at(stage, t), tasks.service_us[task])
         return self.kv_per_token[tasks.model[task]] * (tasks.tokens_in[task] + made)
 

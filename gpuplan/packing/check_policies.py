@@ -1,0 +1,189 @@
+"""Rules of whose turn it is: strict order, and who may be interrupted for whom. Part of `gpuplan.packing.check`."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuplan.packing.check import named, sentences
+from gpuplan.packing.model import NEVER, Int64, Pieces
+from gpuplan.packing.progress import Progress, whole_us
+from gpuplan.packing.raw import (
+    LOAD,
+    OUT_OF_MEMORY,
+    PREEMPTED,
+    REJECTED,
+    RESTORE,
+    SAVE,
+    TIMED_OUT,
+    WAITING,
+    WENT_ON,
+)
+
+if TYPE_CHECKING:
+    from gpuplan.packing.problem import Problem
+    from gpuplan.packing.raw import RawPack
+
+
+def violations(problem: "Problem", pieces: Pieces, raw: "RawPack") -> list[str]:
+    """Broken rules of a policy, a sentence each."""
+    found = _preemptions(problem, raw)
+    if pieces.placement == "round-robin":
+        found += _own_gpu(problem, raw)
+    if pieces.order == "fifo":
+        count = problem.scenario.gpus.count if pieces.placement == "round-robin" else 1
+        for line in range(count):
+            found += _first_come(problem, raw, np.arange(len(problem.tasks)) % count == line)
+    return found
+
+
+# ----------------------------------------------------------------------------- preemption
+
+
+def _preemptions(problem: "Problem", raw: "RawPack") -> list[str]:
+    """Who is interrupted makes room on that GPU for a task of strictly higher priority, by the threshold rule."""
+    rows, rule = raw.stages, problem.scenario.preemption
+    priority = problem.tasks.priority
+    cut = np.flatnonzero(rows.outcome == PREEMPTED)
+    if not len(cut):
+        return []
+    if rule.when == "never":
+        return sentences(cut, lambda s: f"{named(raw, s)} is interrupted; nobody may be.")
+    placed = np.flatnonzero((rows.kind == LOAD) | (rows.kind == RESTORE))
+    best: dict[tuple[int, int], int] = {}
+    for g, t, p in zip(
+        rows.gpu[placed].tolist(),
+        rows.start_us[placed].tolist(),
+        priority[rows.task[placed]].tolist(),
+        strict=True,
+    ):
+        best[g, t] = max(p, best.get((g, t), p))
+    lost = [
+        s
+        for s in cut.tolist()
+        if best.get((int(rows.gpu[s]), int(rows.end_us[s])), -NEVER) <= priority[rows.task[s]]
+    ]
+    found = sentences(
+        lost,
+        lambda s: f"{named(raw, s)} is interrupted, and no task of higher priority is placed there then.",
+    )
+    if rule.when == "threshold":
+        done = whole_us(Progress(problem, raw).at(cut, rows.end_us[cut]))
+        left = np.maximum(problem.tasks.predicted_us[rows.task[cut]] - done, 0)
+        found += sentences(
+            cut[left < rule.threshold_us],
+            lambda s: (
+                f"{named(raw, s)} is interrupted with less than the threshold of {rule.threshold_us} us left."
+            ),
+        )
+    return found
+
+
+# ----------------------------------------------------------------------------- order
+
+
+def _own_gpu(problem: "Problem", raw: "RawPack") -> list[str]:
+    """Blind round-robin: task i is on GPU i mod count."""
+    rows, count = raw.stages, problem.scenario.gpus.count
+    return sentences(
+        np.flatnonzero(rows.gpu != rows.task % count),
+        lambda s: f"{named(raw, s)} belongs to GPU {rows.task[s] % count}.",
+    )
+
+
+def _first_come(problem: "Problem", raw: "RawPack", line: "np.typing.NDArray[np.bool_]") -> list[str]:
+    """Strict order of a queue: nobody is placed while somebody of higher priority, or who came earlier, waits in it.
+
+    Within an instant, a task that comes back to the queue may come back after a placement: only who waited before the
+    instant counts as passed, and arrivals.
+    """
+    rows, tasks = raw.stages, problem.tasks
+    placed = np.flatnonzero(((rows.kind == LOAD) | (rows.kind == RESTORE)) & line[rows.task])
+    at, who = rows.start_us[placed], rows.task[placed]
+    task, since, until = _waits(problem, raw, line)
+    found: list[str] = []
+    values = np.unique(tasks.priority[line])
+    for value in values.tolist():
+        mine = tasks.priority[who] == value
+        passers, when, which = who[mine], at[mine], placed[mine]
+        above = tasks.priority[task] > value
+        # of higher priority: how many came before each placement and had not gone by then
+        came = np.searchsorted(np.sort(since[above]), when, "right")
+        gone = np.searchsorted(np.sort(until[above]), when, "right")
+        passed = which[came > gone]
+        found += sentences(
+            passed, lambda s: f"{named(raw, s)} is placed while a task of higher priority waits."
+        )
+        same = tasks.priority[task] == value
+        found += _passed(raw, task[same], since[same], until[same], passers, when, which)
+    return found
+
+
+def _waits(
+    problem: "Problem", raw: "RawPack", line: "np.typing.NDArray[np.bool_]"
+) -> tuple[Int64, Int64, Int64]:
+    """Stretches in the queue: task, from, to (`NEVER`: it has not ended). First those from arrivals, by row.
+
+    Stretches that begin with a return to the queue begin a microsecond later here (see `_first_come`).
+    """
+    rows, tasks = raw.stages, problem.tasks
+    n = len(tasks)
+    order = np.argsort(rows.task, kind="stable")
+    job, kind = rows.task[order], rows.kind[order]
+    first = np.full(n, NEVER, np.int64)
+    loads = order[kind == LOAD][::-1]
+    first[rows.task[loads]] = rows.start_us[loads]
+    waits = line & (raw.state != REJECTED) & ~((raw.state == WAITING) & (tasks.arrival_us > raw.end_us))
+    never = first >= NEVER
+    first[never] = np.where(raw.state[never] == TIMED_OUT, raw.left_us[never], NEVER)
+    new = np.flatnonzero(waits)
+    # what follows a save, or a failure after its pause
+    back = np.flatnonzero(
+        line[job]
+        & (((kind == SAVE) & (rows.outcome[order] == WENT_ON)) | (rows.outcome[order] == OUT_OF_MEMORY))
+    )
+    following = np.append(order[1:], -1)[back]
+    more = (following >= 0) & (np.append(job[1:], -1)[back] == job[back])
+    fails = rows.outcome[order[back]] == OUT_OF_MEMORY
+    since = rows.end_us[order[back]] + np.where(fails, problem.scenario.retry.after_us, 0) + 1
+    gone = np.minimum(raw.left_us[job[back]], NEVER)
+    until = np.where(more, rows.start_us[following], gone)
+    some = until >= since
+    return (
+        np.concatenate([new, job[back][some]]),
+        np.concatenate([tasks.arrival_us[new], since[some]]),
+        np.concatenate([first[new], until[some]]),
+    )
+
+
+def _passed(
+    raw: "RawPack", task: Int64, since: Int64, until: Int64, who: Int64, when: Int64, which: Int64
+) -> list[str]:
+    """Placements (``who, when``; stages ``which``) at which an earlier task of the same priority waited."""
+    if not len(who) or not len(task):
+        return []
+
+    def say(pair: tuple[int, int]) -> str:
+        return f"{named(raw, pair[0])} is placed while task {pair[1]}, which came before it, waits."
+
+    # who came first waits since its arrival: by row, the latest end so far of such a wait
+    _, one = np.unique(task, return_index=True)  # the first stretch of each task, by row
+    early, ends = task[one], until[one]
+    longest = np.maximum.accumulate(ends)
+    ahead = np.searchsorted(early, who, "left")
+    passed = (ahead > 0) & (longest[np.maximum(ahead - 1, 0)] > when)
+    pairs = [
+        (int(which[k]), int(early[np.argmax(ends[: ahead[k]] > when[k])]))
+        for k in np.flatnonzero(passed).tolist()[:1000]
+    ]
+    # who came back: any placement of a later row while it waits
+    order = np.argsort(when, kind="stable")
+    later = np.ones(len(task), bool)
+    later[one] = False
+    for k in np.flatnonzero(later).tolist():
+        lo, hi = np.searchsorted(when[order], [since[k], until[k]], "left")
+        if hi > lo:
+            worst = order[lo:hi][int(np.argmax(who[order[lo:hi]]))]
+            if who[worst] > task[k]:
+                pairs.append((int(which[worst]), int(task[k])))
+    found = sentences(range(len(pairs)), lambda k: say(pairs[k]))
+    return found
