@@ -175,7 +175,7 @@ def _notes(nodes: Nodes, pods: Pods, scores: Scores) -> tuple[str, ...]:
     )
     return (
         f"{len(nodes):,} nodes with {nodes.gpu_milli // 1000:,} GPUs; pods are drawn with replacement from "
-        f"{len(pods):,}, of which {bound:,} name types of GPUs.",
+        f"{len(pods):,}, of which {f'{bound:,} name' if bound else 'none names'} types of GPUs.",
         "Pods arrive one after another and never end; one without room at its arrival is not tried again.",
         how,
         *([f"{len(never):,} of the pods fit no node at all, even an empty one."] if never else []),

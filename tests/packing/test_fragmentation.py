@@ -1,6 +1,7 @@
 """Fragmentation of nodes with shared GPUs: by hand, against a brute-force copy in plain Python, on the real trace."""
 
 import itertools
+import json
 import math
 from collections import Counter
 from dataclasses import replace
@@ -16,6 +17,8 @@ from gpuplan import jit
 from gpuplan.inputs.errors import InputError
 from gpuplan.packing import fragmentation as fgd
 from gpuplan.packing import fragmentation_kernels as kernels
+from gpuplan.packing.charts import fragmentation as frag_chart
+from gpuplan.packing.charts import fragmentation_chart
 from gpuplan.packing.fragmentation_study import interval, study
 from gpuplan.packing.pods import Nodes, Pods, nodes, pods
 
@@ -422,6 +425,29 @@ def test_a_study_gives_every_policy_the_same_arrivals() -> None:
         curves["allocated_percent"] <= curves["arrived_percent"] + 100 * 2 / 8
     ).all()  # the last pod has 2 at most
     assert found.check() == []
+
+
+@pytest.mark.parametrize("ratio", [0.4, 1.0, 1.3])
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_chart_is_drawn_with_its_figures(ratio: float, seeds: int) -> None:
+    vl_convert = pytest.importorskip("vl_convert", reason="vl-convert is not installed")
+    where = nodes(list("ab"), [64_000] * 2, [99] * 2, [4, 4], ["A", "A"])
+    found = study(where, workload(), seeds=seeds, ratio=ratio)
+    chart = fragmentation_chart(found, mode="dark" if seeds == 1 else "light")
+    spec = chart.to_dict()
+    assert json.dumps(spec).count("://") == json.dumps(spec).count("https://vega.github.io/schema")
+    drawn = vl_convert.vegalite_to_svg(spec)
+    last = {policy: float(shares[:, -1].mean()) for policy, shares in found.shares.items()}
+    for policy, share in last.items():
+        assert f"{policy} {share:.1f} %" in drawn
+    published = spec["datasets"]["published"] if "datasets" in spec else []
+    assert len(published) == (4 if ratio >= 1 else 0)
+    for row in found.table().to_dict("records"):
+        assert f"{row['policy']}: {row['allocated_percent']:.1f} %" in repr(chart)
+
+
+def test_labels_that_would_touch_are_pushed_apart() -> None:
+    assert frag_chart._apart([95.0, 94.5, 90.0], 2.0) == [95.0, 93.0, 90.0]
 
 
 def test_interval_by_hand() -> None:
