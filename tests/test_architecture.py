@@ -35,7 +35,7 @@ def test_every_room_has_a_layer(checkout: Path, layers: list[str]) -> None:
     assert rooms - {"gpuplan.__init__"} <= set(layers)
 
 
-@pytest.mark.parametrize("room", ["allocation", "fairshare"])
+@pytest.mark.parametrize("room", ["allocation", "fairshare", "packing"])
 def test_no_kernel_constant_is_named_twice(checkout: Path, room: str) -> None:
     """A column named like another one silently takes its place in the whole file."""
     for path in (checkout / "gpuplan" / room).glob("*kernels.py"):
