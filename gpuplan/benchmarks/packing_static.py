@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from gpuplan.packing.pods import Nodes, Pods
 
 #: Nodes, target in seconds of one draw of arrivals under ``fgd``; the growth table has none.
-SIZES: tuple[tuple[int, float | None], ...] = ((1200, 1.0), (300, None), (4800, None))
+SIZES: tuple[tuple[int, float | None], ...] = ((1200, 0.5), (300, None), (4800, None))
 
 #: Seeds, target in seconds of all four policies with the table.
-STUDY = (5, 10.0)
+STUDY = (5, 6.0)
 
 
 def entries() -> tuple[Measure, ...]:

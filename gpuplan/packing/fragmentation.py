@@ -117,9 +117,9 @@ def fragmentation(
     kind
         Bit of the node's type, of ``classes.kind``.
     """
-    free = np.array(free_milli, np.int64)
+    free = np.array([free_milli], np.int64)
     room = (np.zeros(len(classes.levels), np.int64), np.zeros(len(classes.levels), np.int64))
-    found = kernels.fragmentation(classes.table, classes.levels, cpu_milli, memory_mib, free, kind, *room)
+    found = kernels.fragmentation(classes.table, classes.levels, cpu_milli, memory_mib, free, 0, kind, *room)
     return int(found) / classes.weight / WHOLE
 
 
@@ -258,8 +258,7 @@ def _placed(
     most, n, t = int(nodes.gpus.max()), len(nodes), len(arrivals)
     free = np.where(np.arange(most) < nodes.gpus[:, None], WHOLE, -1).astype(np.int64)
     node, gpu_bits, fragments = (np.zeros(t, np.int64) for _ in range(3))
-    width = classes.table.shape[1] if policy == "fgd" else 1
-    known = np.full((n, width), kernels.UNKNOWN, np.int64)
+    unknown = np.full((classes.table.shape[1], n), np.nan)
     kernels.place(
         POLICIES[policy],
         scores == "points",
@@ -277,9 +276,11 @@ def _placed(
         node,
         gpu_bits,
         fragments,
-        known,
-        np.zeros_like(known),
+        unknown,
+        np.zeros(unknown.shape, np.int64),
         np.zeros(n, np.int64),
+        np.zeros(len(classes.levels), np.int64),
+        np.zeros(len(classes.levels), np.int64),
     )
     for column in (arrivals, node, gpu_bits):
         column.setflags(write=False)
