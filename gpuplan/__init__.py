@@ -36,6 +36,8 @@ if TYPE_CHECKING:
         simulate,
         take_apart,
     )
+    from gpuplan.packing.architecture import Architecture
+    from gpuplan.packing.estimates import estimate_memory
     from gpuplan.packing.model import PackingScenario
     from gpuplan.packing.policies import KINDS as PACKING_PIECES
     from gpuplan.packing.run import PackRun
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 #: Where each public name lives.
 _HOMES = {
     "AllocationScenario": "gpuplan.allocation.model",
+    "Architecture": "gpuplan.packing.architecture",
     "Comparison": "gpuplan.allocation.plan",
     "Days": "gpuplan.allocation.days",
     "Errors": "gpuplan.allocation.days",
@@ -63,6 +66,7 @@ _HOMES = {
     "coverage_risk": "gpuplan.allocation.lookahead",
     "end_of_world": "gpuplan.loading",
     "error_map": "gpuplan.loading",
+    "estimate_memory": "gpuplan.packing.estimates",
     "estimate_quantization": "gpuplan.forecast.quantization",
     "estimate_training": "gpuplan.forecast.training",
     "fit_durations": "gpuplan.forecast.durations",
@@ -87,6 +91,7 @@ __all__ = [
     "PACKING_PIECES",
     "POLICIES",
     "AllocationScenario",
+    "Architecture",
     "Comparison",
     "Days",
     "Errors",
@@ -103,6 +108,7 @@ __all__ = [
     "coverage_risk",
     "end_of_world",
     "error_map",
+    "estimate_memory",
     "estimate_quantization",
     "estimate_training",
     "explore",

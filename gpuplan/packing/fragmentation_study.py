@@ -1,4 +1,10 @@
-"""The study of placement over several draws of arrivals: allocated shares with intervals beside the published ones."""
+"""The study of placement over several draws of arrivals: allocated shares with intervals beside the published ones.
+
+The published order (`fgd`, `best-fit`, `dot-product`, `random`) is that of pods that may run on every type. Where pods
+name types (``gpuspec33``, a third of those with GPUs), packers fill the rare types with pods that could run elsewhere:
+when as many GPUs have been asked for as there are, a random choice has given away more than best fit and dot product,
+which overtake it only later. So it is here and in the authors' results (about 88, 81, 80 and 84 % at that moment).
+"""
 
 import math
 from collections.abc import Sequence
