@@ -58,6 +58,9 @@ MOST_GPUS = MOST_TYPES = 60
 _ANY = (1 << 62) - 1
 _DRAWS = 1 << 40
 
+#: Arrivals that are still placed, and scores (classes x nodes) that are kept.
+MOST_ARRIVALS, MOST_SCORES = 10_000_000, 50_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Classes:
@@ -244,12 +247,15 @@ def place(
         for none, or numbers that are out of range.
     """
     _require(nodes, pods, policy, ratio, scores)
+    classes = classes_of(nodes, pods)
+    different = classes.table.shape[1]
+    if different * len(nodes) > MOST_SCORES:
+        rule = f"must have at most {MOST_SCORES // len(nodes):,} different requests on {len(nodes):,} nodes"
+        raise InputError("placement", [Mistake("pods", rule, different)])
     for_arrivals, for_draws = np.random.default_rng(seed).spawn(2)
     arrivals = inflate(pods, nodes.gpu_milli, ratio, for_arrivals)
-    classes = classes_of(nodes, pods)
-    return _placed(
-        nodes, pods, policy, scores, classes, arrivals, for_draws.integers(0, _DRAWS, (len(arrivals), 2))
-    )
+    draws = for_draws.integers(0, _DRAWS, (len(arrivals), 2))
+    return _placed(nodes, pods, policy, scores, classes, arrivals, draws)
 
 
 def _placed(
@@ -315,6 +321,9 @@ def _require(nodes: Nodes, pods: Pods, policy: str, ratio: float, scores: str) -
         mistakes.append(Mistake("nodes", f"must have at most {MOST_TYPES} types of GPUs"))
     if not pods.demand_milli.any():
         mistakes.append(Mistake("pods", "must hold one that asks for a GPU"))
+    elif ratio * nodes.gpu_milli / float(pods.demand_milli.mean()) > MOST_ARRIVALS:
+        rule = f"must ask for enough of the GPUs that {MOST_ARRIVALS:,} of them take all that the ratio says"
+        mistakes.append(Mistake("pods", rule))
     if (pods.gpu_milli[pods.gpus > 0] < 1).any() or (pods.gpu_milli > WHOLE).any():
         mistakes.append(Mistake("pods", f"must ask for 1 to {WHOLE:,} thousandths of each GPU"))
     for what, table in (("nodes", nodes), ("pods", pods)):

@@ -456,6 +456,12 @@ def test_interval_by_hand() -> None:
     assert math.isnan(interval(np.array([1.0]))[1])
 
 
+def test_too_many_different_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fgd, "MOST_SCORES", 7)
+    with pytest.raises(InputError, match="at most 3 different requests on 2 nodes"):
+        fgd.place(nodes(list("ab"), [8000] * 2, [9] * 2, [2] * 2, ["A"] * 2), workload())
+
+
 def test_mistakes_are_all_named() -> None:
     with pytest.raises(InputError, match="4 mistakes") as caught:
         fgd.place(nodes(["n"], [1], [1], [0]), pods(["p"], [1], [1], [0], [0]), "fdg", ratio=0)
@@ -465,6 +471,10 @@ def test_mistakes_are_all_named() -> None:
         fgd.place(node(), pods(["p"], [1], [1], [1], [1001]))
     with pytest.raises(InputError, match="negative CPU"):
         fgd.place(node(), pods(["p"], [-1], [1], [1], [1000]))
+    with pytest.raises(InputError, match="take all that the ratio says"):
+        fgd.place(
+            node(gpus=60), pods(["p"] * 999, [1] * 999, [1] * 999, [1] + [0] * 998, [1] * 999), ratio=10
+        )
     with pytest.raises(InputError, match="2 mistakes"):
         study(node(), workload(), policies=(), seeds=0)
 
