@@ -263,7 +263,9 @@ def test_functions_for_allocation_name_simulate(function: str) -> None:
 def test_kinds_are_told_apart_and_an_unknown_one_is_a_sentence() -> None:
     import gpuplan as gp
 
-    with pytest.raises(gp.InputError, match=r"kind: must be one of allocation, fairshare, packing \(got 'zzz'\)"):
+    with pytest.raises(
+        gp.InputError, match=r"kind: must be one of allocation, fairshare, packing \(got 'zzz'\)"
+    ):
         gp.load({"kind": "zzz", "name": "x"})
     with pytest.raises(gp.InputError, match="kind: must be fairshare; did you mean fairshare"):
         gp.load({"kind": "fair-share", "name": "x", "cluster": {"gpus": 1}, "workload": {"generate": {}}})

@@ -13,14 +13,8 @@ from pydantic import BaseModel, ValidationError
 from gpuplan.inputs.errors import MISSING, did_you_mean, shorten
 from gpuplan.inputs.fields import is_null
 from gpuplan.inputs.yaml_text import neat
-from gpuplan.packing.file_models import (
-    AdmissionFile,
-    GenerateFile,
-    GpusFile,
-    ModelFile,
-    ScenarioFile,
-    TaskFile,
-)
+from gpuplan.packing.file_models import AdmissionFile, GpusFile, ModelFile, ScenarioFile
+from gpuplan.packing.file_tasks import GenerateFile, TaskFile
 from gpuplan.packing.limits import MOST_US
 from gpuplan.packing.model import SECOND
 from gpuplan.packing.words import gib, seconds

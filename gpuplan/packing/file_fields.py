@@ -12,6 +12,8 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from gpuplan.inputs.fields import FieldType, broken, is_null, number
 from gpuplan.inputs.yaml_text import neat
 from gpuplan.packing.model import SECOND
@@ -172,3 +174,9 @@ class Millionths(FieldType):
     def json(self) -> dict[str, Any]:
         """JSON Schema of what may be written."""
         return {"type": "number", "minimum": self.least, "maximum": self.most}
+
+
+class Strict(BaseModel):
+    """Frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -16,7 +16,8 @@ from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, dotted, sho
 from gpuplan.inputs.fields import as_mapping
 from gpuplan.inputs.mistakes import LineOf, as_found, mistakes_of
 from gpuplan.packing.consistency import Conflict, Parts, conflicts, parts_of, sound_parts
-from gpuplan.packing.file_models import MODELS, ScenarioFile, TaskFile, json_schema_of
+from gpuplan.packing.file_models import MODELS, ScenarioFile, json_schema_of
+from gpuplan.packing.file_tasks import TaskFile
 from gpuplan.packing.model import NEVER, PackingScenario
 from gpuplan.packing.offered import fits, offered_load
 from gpuplan.packing.tasks import Tasks, tasks
