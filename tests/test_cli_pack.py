@@ -166,3 +166,22 @@ def test_the_command_runs_as_a_process(tiny: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert strict_json(done.stdout)["policies"]["best-fit"]["tasks_done"] == 2
+
+
+@pytest.mark.parametrize("name", ["four-gpus", "evicted-but-wanted"])
+def test_loading_a_packing_scenario_needs_neither_numba_nor_pandas(name: str) -> None:
+    code = f"import sys, gpuplan; gpuplan.load({name!r});"
+    code += "print(*(m for m in ('numba', 'pandas', 'altair', 'ipywidgets') if m in sys.modules), 'end')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["end"]
+
+
+def test_explore_has_no_explorer_that_does_not_exist() -> None:
+    import gpuplan as gp
+    import gpuplan_widgets
+
+    if "PackingExplorer" in gpuplan_widgets.__all__:
+        assert type(gp.explore("four-gpus")).__name__ == "PackingExplorer"
+    else:
+        with pytest.raises(gp.InputError, match=r"gpuplan.pack runs this one \(got 'packing'\)"):
+            gp.explore("four-gpus")
