@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor, frexp
 
 from gpuplan.packing.model import NEVER
 from gpuplan.packing.raw import LOAD, RESTORE
@@ -84,20 +86,23 @@ def left(world: World, request: Request, gpu: int, way: Way) -> int:
     return world.gpus.memory_bytes - world.reserved(gpu) + freed - added
 
 
-def fragmentation(world: World, free: int) -> float:
+def weights(world: World) -> list[int]:
+    """Popularity of each model in whole numbers, about a million (2^20) in all, so that ties are exact."""
+    popularity = [model.popularity for model in world.models]
+    _, exponent = frexp(sum(popularity))
+    return [floor(Fraction(p) * Fraction(2) ** (20 - exponent) + Fraction(1, 2)) for p in popularity]
+
+
+def fragmentation(world: World, free: int) -> int:
     """Popularity-weighted free memory that a model cannot use."""
-    total = 0.0
-    for m, model in enumerate(world.models):
-        if world.need(m) > free:
-            total += model.popularity * free
-    return total
+    return sum(weight * free for m, weight in enumerate(weights(world)) if world.need(m) > free)
 
 
 def choose(world: World, request: Request, ways: dict[int, Way]) -> int:
     """One of the GPUs on which a task can be placed."""
     placement, count = world.pieces.placement, world.gpus.count
 
-    def rank(gpu: int) -> tuple[float, ...]:
+    def rank(gpu: int) -> tuple[int, ...]:
         way = ways[gpu]
         rest = left(world, request, gpu, way)
         match placement:
