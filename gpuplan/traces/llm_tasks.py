@@ -3,10 +3,10 @@
 No trace says how long a request occupies a GPU. `ServiceRule` states it; whoever uses a trace gives its numbers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +112,44 @@ class TaskTrace:
     def save(self, path: str | Path) -> None:
         """Write a task file (``.csv`` or ``.csv.gz``) for ``tasks: {file: ...}`` of a scenario."""
         write_tasks(self.tasks, self.models, path)
+
+
+def together(traces: Sequence[TaskTrace]) -> TaskTrace:
+    """The tasks of several traces on one clock, and their accounts added up; models of one name are one model.
+
+    Raises
+    ------
+    InputError
+        For no traces at all.
+    """
+    if not traces:
+        raise InputError("traces", [Mistake("traces", "must be at least one", [])])
+    row: dict[str, int] = {}
+    numbers = [
+        np.array([row.setdefault(name, len(row)) for name in trace.models], np.int64) for trace in traces
+    ]
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(trace.tasks, name) for trace in traces])
+        for name in Tasks.__slots__
+        if name != "model"
+    }
+    model = np.concatenate([number[trace.tasks.model] for number, trace in zip(numbers, traces, strict=True)])
+    told = [trace.account for trace in traces]
+    kinds = dict.fromkeys(account.rows for account in told)
+    account = Account(
+        " + ".join(account.source for account in told),
+        " and ".join(kinds),
+        sum(account.read for account in told),
+        sum(account.used for account in told),
+        tuple((f"{account.source}: {why}", count) for account in told for why, count in account.excluded),
+        tuple((f"{account.source}: {what}", count) for account in told for what, count in account.changed),
+        tuple(
+            (f"{account.source}: {what}", n, unit) for account in told for what, n, unit in account.amounts
+        ),
+        tuple(dict.fromkeys(rule for account in told for rule in account.rules)),
+        "tasks",
+    )
+    return TaskTrace(tasks(model=model, **columns), tuple(row), account)
 
 
 def whole_tokens(values: "pd.Series") -> tuple[Int64, npt.NDArray[np.bool_]]:

@@ -50,6 +50,7 @@ def client_tasks(
     rule: ServiceRule,
     model: str,
     *,
+    served_as: str | None = None,
     start_s: int = 72_000,
     hours: float = 1.0,
     scale: float = 1.0,
@@ -72,7 +73,9 @@ def client_tasks(
     rule
         How long a request takes; the trace does not say.
     model
-        Name of the model in the files, and of the tasks' model.
+        Name of the model in the files.
+    served_as
+        Name of the model that the tasks ask for; None: as in the files.
     start_s, hours
         The part of the file: seconds after its first midnight (the authors treat 72,000 as 20:00), a multiple of 600.
     scale
@@ -148,7 +151,7 @@ def client_tasks(
         ),
         "tasks",
     )
-    return TaskTrace(made, (model,), account)
+    return TaskTrace(made, (served_as or model,), account)
 
 
 def _require(source: str, start_s: int, hours: float, scale: float, token_cv: float) -> None:

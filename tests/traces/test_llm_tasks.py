@@ -11,7 +11,7 @@ from gpuplan.packing.model import GIB, Gpus, PackingScenario, ServedModel
 from gpuplan.packing.task_table import read_tasks
 from gpuplan.packing.tasks import tasks
 from gpuplan.traces import azure_llm, mooncake, servegen_clients
-from gpuplan.traces.llm_tasks import ServiceRule, deal
+from gpuplan.traces.llm_tasks import ServiceRule, deal, together
 
 #: 1,000 tokens in take 0.1 s, 50 tokens out 1 s, every request 0.5 s.
 RULE = ServiceRule(10_000, 50, 0.5)
@@ -163,6 +163,24 @@ def test_a_client_keeps_its_requests_when_others_go(tmp_path: Path, clients: tup
     mine = both.tenant == "client-7"
     assert one.arrival_us.tolist() == both.arrival_us[mine].tolist()
     assert one.tokens_in.tolist() == both.tokens_in[mine].tolist()
+
+
+def test_several_traces_on_one_clock(tmp_path: Path, clients: tuple[Path, Path]) -> None:
+    (tmp_path / "conv.csv").write_text(AZURE)
+    azure = azure_llm.tasks(tmp_path / "conv.csv", RULE)
+    served = servegen_clients.client_tasks(*clients, RULE, "m", served_as="other", start_s=0, hours=0.5)
+    both = together([azure, served, azure])
+    assert both.models == ("chat", "other")
+    assert len(both.tasks) == 6 + len(served.tasks)
+    assert (np.diff(both.tasks.arrival_us) >= 0).all()
+    chats = both.tasks.model == 0
+    assert both.tasks.tokens_in[chats].tolist() == [1000, 1000, 2000, 2000, 0, 0]
+    assert set(both.tasks.tenant[~chats].tolist()) == {"client-0", "client-7"}
+    assert both.account.used == 2 * azure.account.used + served.account.used
+    assert both.account.rows == "requests and client bins"
+    assert len(both.put_into(SCENARIO).tasks or ()) == len(both.tasks)
+    with pytest.raises(InputError, match="at least one"):
+        together([])
 
 
 def test_what_cannot_be_drawn_is_a_sentence(clients: tuple[Path, Path]) -> None:
