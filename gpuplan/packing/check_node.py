@@ -61,9 +61,8 @@ def _copies(problem: "Problem", raw: "RawPack") -> list[str]:
     failed = failed_loads(raw)
     in_order = (np.diff(times, axis=0) >= 0).all(0) if len(rows) else np.zeros(0, bool)
     right = in_order & ((times <= end) | (times == NEVER)).all(0) & (rows.claimed_us >= 0)
-    right |= (
-        failed & (rows.claimed_us <= rows.load_us) & (rows.evicted_us == rows.load_us) & (rows.load_us <= end)
-    )
+    fell = failed & (rows.claimed_us <= rows.load_us) & (rows.load_us <= end)
+    right |= fell & (rows.evicted_us == rows.load_us) & (rows.ready_us == NEVER)
     found = sentences(
         np.flatnonzero(~right), lambda c: f"{copy_named(problem, raw, c)} has times that are not in order."
     )
