@@ -395,14 +395,17 @@ def _capacity(memory: Memory) -> list[str]:
     """What is in memory fits, at every microsecond."""
     found: list[str] = []
     for g in range(memory.problem.scenario.gpus.count):
-        profile = memory.profile(g)
-        for side in (profile.first, profile.last):
-            found += sentences(
-                np.flatnonzero(side.actual > memory.capacity),
-                lambda k, side=side, g=g: (  # type: ignore[misc]
-                    f"GPU {g} holds {side.actual[k]:,} bytes at {side.time_us[k]} us; it has {memory.capacity:,}."
-                ),
-            )
+        first = memory.changes(g)
+        last = np.append(first[1:] - 1, memory.end_us)
+        # nothing falls between two changes, so the last microsecond tells; most stretches are out of the question
+        tight = last[memory.ceiling(g, first) > memory.capacity]
+        held = memory.at(g, tight).actual
+        found += sentences(
+            np.flatnonzero(held > memory.capacity),
+            lambda k, held=held, tight=tight, g=g: (  # type: ignore[misc]
+                f"GPU {g} holds {held[k]:,} bytes at {tight[k]} us; it has {memory.capacity:,}."
+            ),
+        )
     return found
 
 

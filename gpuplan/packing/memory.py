@@ -94,6 +94,18 @@ class Memory:
         last = np.append(first[1:] - 1, self.end_us)
         return Profile(self.at(gpu, first), self.at(gpu, last))
 
+    def ceiling(self, gpu: int, time_us: Int64) -> Int64:
+        """What may be in memory at most at instants and until the next change: every task with its KV at its end."""
+        rows = self.raw.stages
+        stages = np.flatnonzero((rows.gpu == gpu) & (rows.kind != LOAD) & (self._stage_end > self._kv_from))
+        most = self.kv_of(stages, rows.end_us[stages])
+        when, level = steps(np.append(self._kv_from[stages], self._stage_end[stages]), np.append(most, -most))
+        found: Int64 = level[np.searchsorted(when, time_us, "right") - 1]
+        for name, (times, fixed) in self._of(gpu):
+            if name in ("weights", "asleep"):
+                found = found + fixed[np.searchsorted(times, time_us, "right") - 1]
+        return found
+
     def changes(self, gpu: int) -> Int64:
         """Instants at which anything began or ended on a GPU; the first is 0."""
         rows, copies = self.raw.stages, self.raw.copies
