@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from gpuplan.inputs.errors import MISSING, did_you_mean, shorten
 from gpuplan.inputs.fields import is_null
 from gpuplan.inputs.yaml_text import neat
+from gpuplan.packing.file_fields import SIZES, shortest
 from gpuplan.packing.file_models import AdmissionFile, GpusFile, ModelFile, ScenarioFile
 from gpuplan.packing.file_tasks import GenerateFile, TaskFile
 from gpuplan.packing.limits import MOST_US
@@ -124,6 +125,8 @@ def conflicts(parts: Parts, tasks_are_held: bool) -> Iterator[Conflict]:
         if name in first:
             yield ("models", place, "name"), f"must be unique, but row {first[name]} has the same name", name
         first.setdefault(name, place)
+    if parts.admission is not None:
+        yield from _asleep(parts.models, parts.admission)
     if parts.gpus is not None:
         yield from _resident(parts.models, parts.gpus.count)
         if parts.admission is not None:
@@ -131,6 +134,21 @@ def conflicts(parts: Parts, tasks_are_held: bool) -> Iterator[Conflict]:
     if not tasks_are_held:
         yield from _forms(parts.forms)
         yield from _tasks(parts)
+
+
+def _taken(row: ModelFile, admission: AdmissionFile) -> int:
+    """Bytes that a loaded copy takes."""
+    context = admission.context_gib if row.context_gib is None else row.context_gib
+    return row.build().actual_bytes + context + row.workspace_gib
+
+
+def _asleep(models: Sequence[tuple[int, ModelFile]], admission: AdmissionFile) -> Iterator[Conflict]:
+    """An eviction frees memory: what is left asleep is not more than what was taken awake."""
+    for place, row in models:
+        taken = _taken(row, admission)
+        if row.asleep_gib > taken:
+            rule = f"must not be more than it takes awake, {gib(taken)}"
+            yield ("models", place, "asleep_gib"), rule, shortest(row.asleep_gib, SIZES["GiB"])
 
 
 def _resident(models: Sequence[tuple[int, ModelFile]], count: int) -> Iterator[Conflict]:
@@ -150,12 +168,11 @@ def _resident_memory(
     """What is resident on a GPU fits into it, as it is (not as it is declared)."""
     taken = [0] * gpus.count
     for place, row in models:
-        context = admission.context_gib if row.context_gib is None else row.context_gib
         for k, gpu in enumerate(row.resident):
             if gpu >= gpus.count:
                 continue
             before = taken[gpu]
-            taken[gpu] += row.build().actual_bytes + context + row.workspace_gib
+            taken[gpu] += _taken(row, admission)
             if before <= gpus.memory_gib < taken[gpu]:
                 rule = (
                     f"must leave the resident models room: they take {gib(taken[gpu])} on GPU {gpu}, "

@@ -19,7 +19,8 @@ MOST_US = 3_660 * 86_400 * SECOND
 MOST_GPUS = 1_024
 MOST_MODELS = 10_000
 MOST_SLOTS = 1_000_000
-MOST_ROWS = 20_000
+#: Tasks that may stand in a scenario file; more belong into a table.
+MOST_ROWS = 10_000
 MOST_GENERATED = 5_000_000
 MOST_PRIORITY = 1_000_000_000
 

@@ -306,6 +306,17 @@ def test_residents_are_on_gpus_that_exist_and_fit_as_they_are() -> None:
     assert from_mapping(tight).models[1].resident == (0,)
 
 
+def test_what_is_left_asleep_is_not_more_than_what_was_taken() -> None:
+    """18 + 0.5 context GiB."""
+    assert (
+        from_mapping(edited(lambda m: m["models"][0].update(asleep_gib=18.5))).models[0].asleep_bytes
+        == 18.5 * GIB
+    )
+    assert mistakes(edited(lambda m: m["models"][0].update(asleep_gib=18.75))) == [
+        "models.0.asleep_gib: must not be more than it takes awake, 18.5 GiB (got 18.75)"
+    ]
+
+
 def test_tasks_come_from_one_place() -> None:
     assert mistakes(edited(lambda m: m.update(tasks={}))) == ["tasks: must say one of file, generate or rows"]
     both = {"rows": [], "generate": {"rate_per_s": 1, "count": 1, "service_s": 1}}

@@ -56,20 +56,21 @@ slots = st.one_of(st.none(), st.integers(1, 1_000_000))
 
 @st.composite
 def models(draw: st.DrawFn, gpus: int) -> tuple[ServedModel, ...]:
-    """A few models, the resident ones of them small."""
+    """A few models, the resident ones of them small; what one leaves asleep is not more than its weights."""
     found = []
     for name in draw(st.lists(names, min_size=1, max_size=4, unique=True)):
         resident = draw(st.lists(st.integers(0, gpus - 1), max_size=2, unique=True))
         size = st.integers(0, 1000) if resident else sizes
+        actual = draw(size)
         found.append(
             ServedModel(
                 name,
                 draw(sizes),
-                draw(size),
+                actual,
                 draw(size if resident else st.one_of(st.none(), sizes)),
                 draw(size),
                 draw(st.integers(0, GIB)),
-                draw(sizes),
+                draw(st.integers(0, actual)),
                 draw(st.floats(0.001, 1e9)),
                 draw(st.booleans()),
                 tuple(sorted(resident)),
