@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan.packing.model import NEVER, Bools, Floats, Int64
-from gpuplan.packing.progress import Progress, generated, steps
+from gpuplan.packing.progress import Progress, distinct, generated, steps
 from gpuplan.packing.raw import CUT, LOAD, RESTORE, RUN
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class Memory:
         mine, there = rows.gpu == gpu, copies.gpu == gpu
         columns = [rows.start_us[mine], rows.end_us[mine], rows.frozen_from_us[mine]]
         columns += [copies.claimed_us[there], copies.load_us[there], copies.released_us[there]]
-        when = np.unique(np.concatenate([np.zeros(1, np.int64), *columns]))
-        return when[when <= self.end_us]
+        when = np.concatenate([np.zeros(1, np.int64), *columns])
+        return distinct(when[when <= self.end_us])
 
     def _of(self, gpu: int) -> list[tuple[str, tuple[Int64, Int64]]]:
         return self._fixed[gpu]
@@ -246,7 +246,7 @@ class Memory:
     def free_over_time(self) -> tuple[Int64, list[Int64]]:
         """Instants at which any reservation changes (0 first), and unreserved bytes of each GPU from then on."""
         reserved = [dict(self._of(g))["reserved"] for g in range(self.problem.scenario.gpus.count)]
-        when = np.unique(np.concatenate([times for times, _ in reserved]))
+        when = distinct(np.concatenate([times for times, _ in reserved]))
         when = when[when < max(self.end_us, 1)]
         free = [self.capacity - level[np.searchsorted(times, when, "right") - 1] for times, level in reserved]
         return when, free

@@ -88,6 +88,15 @@ def steps(when: Int64, change: Int64) -> tuple[Int64, Int64]:
     return times.astype(np.int64), np.cumsum(sums)
 
 
+def distinct(values: Int64) -> Int64:
+    """Distinct values in order (``numpy.unique`` hashes, which takes longer for instants)."""
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    found: Int64 = ordered[new]
+    return found
+
+
 class Progress:
     """What tasks had done at any instant of a run.
 
