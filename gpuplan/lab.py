@@ -87,11 +87,13 @@ def compile_kernels() -> None:
     from gpuplan.allocation import engine
     from gpuplan.allocation.plan import warm_up
     from gpuplan.fairshare import run as fairshare
+    from gpuplan.packing import run as packing
 
     if not engine.on_disk():
         print("Compiling (a minute or two, the first time only) ...", flush=True)
     warm_up()
     fairshare.warm_up()
+    packing.warm_up()
 
 
 def open_lab(folder: Path, *, browser: bool = True, port: int | None = None) -> int:

@@ -373,9 +373,11 @@ def _reserved(problem: "Problem", raw: "RawPack") -> list[str]:
             np.append(rows.claimed_us[mine], rows.released_us[mine]), np.append(need[mine], -need[mine])
         )
         total = level[np.searchsorted(when, rows.claimed_us[claims], "right") - 1]
-        # those that had not been released then, and go for a claim of that instant
+        # those that had not been released then, and go for a claim of that instant; one that was evicted when a save
+        # ended may have had to go since the save began, or was idle then
         goes = mine[(until[mine] < NEVER) & (rows.released_us[mine] > until[mine])]
-        away, less = steps(until[goes], need[goes])
+        idle = mine[(until[mine] < rows.evicted_us[mine]) & (rows.released_us[mine] > rows.evicted_us[mine])]
+        away, less = steps(np.append(until[goes], rows.evicted_us[idle]), np.append(need[goes], need[idle]))
         less = np.diff(np.append(0, less))
         k = np.minimum(np.searchsorted(away, rows.claimed_us[claims]), len(away) - 1)
         total = total - np.where(away[k] == rows.claimed_us[claims], less[k], 0)

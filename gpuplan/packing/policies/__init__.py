@@ -71,7 +71,8 @@ def pieces_named(policy: str, base: Pieces = Pieces()) -> Pieces:  # noqa: B008 
     Raises
     ------
     InputError
-        For names that are not known (with the nearest that is) and kinds named twice; all of them at once.
+        For names that are not known (with the nearest that is), kinds named twice, and keep-alive where `base` has no
+        time for it; all of them at once.
     """
     kind_of = {piece.name: kind for kind, pieces in KINDS.items() for piece in pieces}
     chosen: dict[str, str] = {}
@@ -84,6 +85,8 @@ def pieces_named(policy: str, base: Pieces = Pieces()) -> Pieces:  # noqa: B008 
             mistakes.append(Mistake("", known, name))
         elif kind in chosen:
             mistakes.append(Mistake("", f"must name one {kind}, not also {chosen[kind]}", name))
+        elif name == keep_alive.PIECE.name and base.keep_alive_us is None:
+            mistakes.append(Mistake("policy.keep_alive_s", "must be given for keep-alive"))
         else:
             chosen[kind] = name
     if mistakes:
