@@ -14,7 +14,7 @@ from gpuplan.inputs.errors import MISSING, did_you_mean, shorten
 from gpuplan.inputs.fields import is_null
 from gpuplan.inputs.yaml_text import neat
 from gpuplan.packing.file_fields import SIZES, shortest
-from gpuplan.packing.file_models import AdmissionFile, GpusFile, ModelFile, ScenarioFile
+from gpuplan.packing.file_models import AdmissionFile, GpusFile, ModelFile, PolicyFile, ScenarioFile
 from gpuplan.packing.file_tasks import GenerateFile, TaskFile
 from gpuplan.packing.limits import MOST_US
 from gpuplan.packing.model import SECOND
@@ -51,6 +51,7 @@ class Parts:
 
     gpus: GpusFile | None
     admission: AdmissionFile | None
+    policy: PolicyFile | None
     models: list[tuple[int, ModelFile]]
     names: list[str] | None
     generate: GenerateFile | None
@@ -65,6 +66,7 @@ def parts_of(file: ScenarioFile) -> Parts:
     return Parts(
         file.gpus,
         file.admission,
+        file.policy,
         list(enumerate(file.models)),
         [model.name for model in file.models],
         asked.generate,
@@ -85,6 +87,7 @@ def sound_parts(whole: Mapping[str, Any]) -> Parts:
     return Parts(
         _part(GpusFile, whole.get("gpus")),
         _part(AdmissionFile, whole.get("admission", {})),
+        _part(PolicyFile, whole.get("policy", {})),
         _parts(ModelFile, rows),
         [str(name) for name in names] if names and all(isinstance(name, str) for name in names) else None,
         _part(GenerateFile, asked.get("generate")),
@@ -125,6 +128,12 @@ def conflicts(parts: Parts, tasks_are_held: bool) -> Iterator[Conflict]:
         if name in first:
             yield ("models", place, "name"), f"must be unique, but row {first[name]} has the same name", name
         first.setdefault(name, place)
+    if (
+        parts.policy is not None
+        and parts.policy.eviction == "keep-alive"
+        and parts.policy.keep_alive_s is None
+    ):
+        yield ("policy", "keep_alive_s"), "must be given for keep-alive", MISSING
     if parts.admission is not None:
         yield from _asleep(parts.models, parts.admission)
     if parts.gpus is not None:

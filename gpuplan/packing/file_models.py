@@ -240,7 +240,8 @@ class PolicyFile(Strict):
         description="Tasks that backfill looks at behind the first, or by-model serves in a row (16).",
     )
     keep_alive_s: Annotated[int | None, Time(0, MOST_SERVICE_US, "s", optional=True)] = Field(
-        default=None, description="An idle model is evicted after that time, in seconds; null: when need be."
+        default=None,
+        description="An idle model is evicted after that time, in seconds; null: when need be. keep-alive needs it.",
     )
 
     def build(self) -> Pieces:

@@ -317,6 +317,17 @@ def test_what_is_left_asleep_is_not_more_than_what_was_taken() -> None:
     ]
 
 
+def test_keep_alive_needs_its_time() -> None:
+    policy: dict[str, Any] = {"eviction": "keep-alive"}
+    assert mistakes(edited(lambda m: m.update(policy=policy))) == [
+        "policy.keep_alive_s: must be given for keep-alive"
+    ]
+    assert (
+        from_mapping(edited(lambda m: m.update(policy=policy | {"keep_alive_s": 0}))).policy.keep_alive_us
+        == 0
+    )
+
+
 def test_tasks_come_from_one_place() -> None:
     assert mistakes(edited(lambda m: m.update(tasks={}))) == ["tasks: must say one of file, generate or rows"]
     both = {"rows": [], "generate": {"rate_per_s": 1, "count": 1, "service_s": 1}}

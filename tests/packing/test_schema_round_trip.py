@@ -121,6 +121,7 @@ def scenarios(draw: st.DrawFn) -> PackingScenario:
         )
     )  # fmt: skip
     size = st.integers(10_000, MOST_BYTES)
+    eviction = draw(st.sampled_from(file_models.EVICTIONS))
     return PackingScenario(
         name=draw(names),
         gpus=Gpus(gpus, draw(size), draw(rates), draw(rates), draw(spans), draw(slots), draw(st.booleans())),
@@ -141,9 +142,9 @@ def scenarios(draw: st.DrawFn) -> PackingScenario:
         policy=Pieces(
             draw(st.sampled_from(file_models.PLACEMENTS)),
             draw(st.sampled_from(file_models.ORDERS)),
-            draw(st.sampled_from(file_models.EVICTIONS)),
+            eviction,
             draw(st.integers(0, 1000)),
-            draw(st.one_of(st.none(), spans)),
+            draw(spans if eviction == "keep-alive" else st.one_of(st.none(), spans)),
         ),
         generate=generate,
         tasks=None if generate else draw(made_tasks(len(some))),
