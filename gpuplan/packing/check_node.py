@@ -8,7 +8,7 @@ from gpuplan.packing.check import named, sentences
 from gpuplan.packing.memory import Memory
 from gpuplan.packing.model import NEVER, SECOND, Bools, Int64, Pieces
 from gpuplan.packing.progress import steps
-from gpuplan.packing.raw import LOAD, OUT_OF_MEMORY, RESTORE, RUN, SAVE
+from gpuplan.packing.raw import CUT, LOAD, OUT_OF_MEMORY, RESTORE, RUN, SAVE
 
 if TYPE_CHECKING:
     from gpuplan.packing.problem import Problem
@@ -112,7 +112,26 @@ def condemned(problem: "Problem", raw: "RawPack") -> Int64:
     for c in np.flatnonzero(rows.evicted_us < NEVER).tolist():
         if (int(rows.gpu[c]), int(rows.model[c]), int(rows.evicted_us[c])) in ends:
             found[c] -= span
-    return found
+    return _cut_saves(problem, raw, found)
+
+
+def _cut_saves(problem: "Problem", raw: "RawPack", until: Int64) -> Int64:
+    """Copies that the end of the run finds with nothing but tasks being saved may have to go when that is over."""
+    rows, stages = raw.copies, raw.stages
+    on = np.flatnonzero(stages.outcome == CUT)
+    if not len(on) or not (stages.kind[on] == SAVE).any():
+        return until
+    key = stages.gpu * len(problem.needed) + problem.tasks.model[stages.task]
+    others = np.unique(key[on[stages.kind[on] != SAVE]])
+    last: dict[int, int] = {}
+    for s in on[stages.kind[on] == SAVE].tolist():
+        last[int(key[s])] = max(last.get(int(key[s]), 0), int(stages.start_us[s]))
+    of = rows.gpu * len(problem.needed) + rows.model
+    for c in np.flatnonzero((rows.evicted_us >= NEVER) & ~np.isin(of, others)).tolist():
+        begun = last.get(int(of[c]), -1)
+        if rows.claimed_us[c] <= begun:
+            until[c] = begun
+    return until
 
 
 def _one_copy(problem: "Problem", raw: "RawPack") -> list[str]:
