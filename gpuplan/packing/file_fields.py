@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import floor
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -34,21 +33,23 @@ _WITH_UNIT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([A-Za-z]{1,3}(?:/s)?)
 _LONGEST = 40  # characters
 
 
-def exact(value: object) -> Fraction | None:
+def exact(value: object) -> Fraction | int | None:
     """The number that a value says, as the decimal that was written; None where it says none."""
     found = number(value)
     if found is None or isinstance(found, int):
-        return None if found is None else Fraction(found)
+        return found
     return Fraction(Decimal(str(value) if isinstance(value, str) else repr(found)))
 
 
-def half_up(value: Fraction) -> int:
+def half_up(value: Fraction | int) -> int:
     """The nearest whole number, a half upwards."""
-    return floor(value + Fraction(1, 2))
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
 
 
 def shortest(amount: int, unit: int) -> int | float:
     """The number with the fewest digits that, times `unit`, is rounded to `amount` again."""
+    if amount % unit == 0:
+        return amount // unit
     for digits in range(1, 18):
         text = f"{amount / unit:.{digits}g}"
         if half_up(Fraction(Decimal(text)) * unit) == amount:
@@ -78,7 +79,7 @@ class Amount(FieldType):
         if self.optional and is_null(value):
             return None
         found = exact(value)
-        amount = self._with_unit(value) if found is None else found * self.units()[self.unit]
+        amount: Fraction | int = self._with_unit(value) if found is None else found * self.units()[self.unit]
         if amount < 0 <= self.least:
             raise broken("must not be negative")
         whole = half_up(amount)
@@ -167,7 +168,7 @@ class Millionths(FieldType):
         if found > self.most:
             raise broken(f"must be at most {self.most}")
         whole = half_up(found * 1_000_000)
-        if abs(found * 1_000_000 - whole) > Fraction(1, 1_000_000):  # 0.1 + 0.2 is meant to be 0.3
+        if abs(Fraction(found) * 1_000_000 - whole) > Fraction(1, 1_000_000):  # 0.1 + 0.2 is meant to be 0.3
             raise broken("must have at most 6 decimals")
         return whole
 
