@@ -129,7 +129,8 @@ def _left(now: Instant, j: int) -> str:
     books = run.ledger
     if run.raw.state[j] == DONE:
         whole, wait = int(books.latency[j]), int(books.wait[j])
-        return f"was done {ago(t - left)}, {span(whole)} after it came; {span(wait)} of that it waited"
+        waited = f"{span(wait)} of that it waited" if wait else "it did not wait"
+        return f"was done {ago(t - left)}, {span(whole)} after it came; {waited}"
     if run.raw.state[j] == FAILED:
         gpu = run.raw.stages.gpu[now.last_of[j]]
         times = int(run.raw.failures[j])
@@ -262,7 +263,9 @@ def _room(now: Instant, j: int, gpus: "range | list[int]") -> str:
         found.append((_could_be_free(now, g), -g))
     if not found:
         if full:
-            return f"waits for a place: every GPU that it may use has its {run.scenario.gpus.max_tasks} tasks"
+            most = run.scenario.gpus.max_tasks
+            tasks = f"{most:,} task{'' if most == 1 else 's'}"
+            return f"waits for a place: every GPU that it may use has its {tasks}"
         return "waits for a place: every copy of its model has the tasks that it takes"
     free, g = max(found)
     some = []

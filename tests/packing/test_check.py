@@ -1,7 +1,9 @@
 """A legal run has no violations, and every mutation of one is found."""
 
+import ast
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -370,6 +372,27 @@ def test_columns_of_different_length() -> None:
 def test_sentences_are_counted_not_all_shown() -> None:
     found = sentences(range(SHOWN + 3), str)
     assert found == ["0", "1", "2", "3", "4", "... and 3 more like the last one."]
+
+
+def test_nothing_is_shared_with_the_kernels(checkout: Path) -> None:
+    """Nor what the check builds on: what it imports, and what that imports."""
+    seen, more = (
+        set(),
+        {"gpuplan.packing.check", "gpuplan.packing.check_node", "gpuplan.packing.check_policies"},
+    )
+    while more:
+        module = more.pop()
+        seen.add(module)
+        path = checkout / f"{module.replace('.', '/')}.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gpuplan.packing"):
+                found = {node.module or ""}
+                if node.module == "gpuplan.packing":
+                    found = {f"gpuplan.packing.{name.name}" for name in node.names}
+                # what is only there for annotations is not imported
+                more |= found - seen - {"gpuplan.packing.problem", "gpuplan.packing.tasks"}
+    assert "gpuplan.packing.memory" in seen
+    assert not {name for name in seen if "kernels" in name or "engine" in name or "policies.base" in name}
 
 
 # ------------------------------------------------------------------------------- any run

@@ -122,7 +122,7 @@ def test_places_and_what_idles() -> None:
     problem, raw = crowded()
     one = replace(problem.scenario, gpus=replace(problem.scenario.gpus, max_tasks=1))
     full = run_of(replace(problem, scenario=one), raw)
-    assert full.why(1, 12e-6).endswith("It waits for a place: every GPU that it may use has its 1 tasks.")
+    assert full.why(1, 12e-6).endswith("It waits for a place: every GPU that it may use has its 1 task.")
     # at 57 large is idle, and may go
     assert run_of(problem, raw).why(1, 57e-6).endswith("It needs 40 bytes, which can be made free on GPU 0.")
     models = tuple(replace(m, pinned=True) for m in problem.scenario.models)
