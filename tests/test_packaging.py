@@ -131,10 +131,12 @@ def blocks(checkout: Path, language: str) -> list[str]:
 
 
 def files_of_the_readme(checkout: Path, folder: Path) -> None:
-    """The files that commands and code of the README name: two scenarios and a log."""
-    first, *_, last = (block for block in blocks(checkout, "yaml") if block.startswith("kind:"))
-    (folder / "tiny.yaml").write_text(first, encoding="utf-8")
-    (folder / "mine.yaml").write_text(last, encoding="utf-8")
+    """The files that commands and code of the README name: three scenarios and a log."""
+    names = {"allocation": "tiny.yaml", "fairshare": "mine.yaml", "packing": "node.yaml"}
+    for block in blocks(checkout, "yaml"):
+        kind = re.match(r"kind: (\w+)", block)
+        if kind is not None:
+            (folder / names[kind[1]]).write_text(block, encoding="utf-8")
     rows = (f"{k} {60 * k} -1 600 4 -1 -1 4 900 -1 1 {k % 3} 1 -1 1 -1 -1 -1" for k in range(1, 20))
     (folder / "log.swf").write_text("; MaxProcs: 512\n" + "\n".join(rows), encoding="utf-8")
 
@@ -156,7 +158,9 @@ def test_the_scenario_of_the_readme_is_one(checkout: Path, tmp_path: Path) -> No
 
     files_of_the_readme(checkout, tmp_path)
     assert load(tmp_path / "mine.yaml").kind == "fairshare"
-    whole, *jobs = (block for block in blocks(checkout, "yaml") if "kind: fairshare" not in block)
+    assert load(tmp_path / "node.yaml").kind == "packing"
+    others = ("kind: fairshare", "kind: packing")
+    whole, *jobs = (block for block in blocks(checkout, "yaml") if not block.startswith(others))
     for more in ("", *jobs):  # jobs stand alone in the text and are rows of the scenario's batch
         (tmp_path / "readme.yaml").write_text(whole + more, encoding="utf-8")
         assert len(load(tmp_path / "readme.yaml").batch) >= 1 + more.count("\n")
