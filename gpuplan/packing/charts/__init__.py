@@ -1,5 +1,12 @@
-"""Charts of the packing slice; each imports Altair when it is drawn."""
+"""Charts of the packing slice: memory, Gantt, latency split, what still fits, throughput; live or alone.
 
+The live page (`live_spec`, `live_data`) needs no Altair; charts that stand alone import it when they are drawn.
+"""
+
+from gpuplan.packing.charts.fit import fit_chart
 from gpuplan.packing.charts.fragmentation import fragmentation_chart
+from gpuplan.packing.charts.live import live_data, live_spec
+from gpuplan.packing.charts.memory import memory_chart
+from gpuplan.packing.charts.split import split_chart
 
-__all__ = ["fragmentation_chart"]
+__all__ = ["fit_chart", "fragmentation_chart", "live_data", "live_spec", "memory_chart", "split_chart"]

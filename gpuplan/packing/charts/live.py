@@ -1,0 +1,152 @@
+"""The live page: one linked spec for a node and its models, and the data of two runs for it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from gpuplan import theme
+from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark
+from gpuplan.packing.charts import fit, heads, memory, split
+from gpuplan.packing.charts.clock import Clock, words
+from gpuplan.packing.charts.colours import look_params, palette_of
+from gpuplan.packing.charts.memory_data import memory_picture, panels_of
+from gpuplan.packing.model import NEVER, SECOND
+
+if TYPE_CHECKING:
+    from gpuplan.packing.problem import Problem
+    from gpuplan.packing.run import PackRun
+
+Layout = Literal["side", "stacked"]
+
+#: Names of the data sets of the two sides, and of their policies in charts that show both.
+SIDES = ("left", "right")
+
+#: Panels of GPUs, changes drawn singly, bins of time and models with a colour of their own: a payload stays small.
+PANELS, EXACT, BINS, MODELS = 4, 60, 60, 10
+
+#: Pixels of a GPU's panel, of what still fits; beside a drawing area.
+_FIT_PX, _BESIDE = 90, 70
+
+
+def live_spec(problem: "Problem", *, width: int = 980, layout: Layout = "side") -> dict[str, Any]:
+    """Vega-Lite spec of the live page, without data.
+
+    It depends on the number of GPUs, the names and the order of the models, the unit of time and the priorities only,
+    so a change of margin, policy, threshold or cost gives an equal dict. Data sets are named; `live_data` makes them.
+
+    Parameters
+    ----------
+    problem
+        Whose node and models are drawn.
+    width
+        Pixels of the whole page.
+    layout
+        ``"side"``: the policies beside each other; ``"stacked"``: below each other.
+    """
+    palette, clock, inner = palette_of(problem, MODELS), live_clock(problem), _inner(width, layout)
+    zoom = {"nice": False, "zero": False, "domain": {"param": "brush", "encoding": "x"}}
+    panels = len(panels_of(problem.scenario.gpus.count, PANELS))
+    rows: list[list[Spec]] = []
+    for number in range(panels):
+        first = number == 0
+        cells = []
+        for side in SIDES:
+            panel = memory.memory_panel(
+                palette, clock, side, number, inner, _height(panels),
+                page_width=width if first else 0, x_scale=None if first else zoom, labels=first,
+            )  # fmt: skip
+            if first:
+                panel["layer"] += _heading(f"{side}_head", inner)
+            cells.append(panel)
+        rows.append(cells)
+    rows.append([fit.largest_panel(side, clock, inner, _FIT_PX, x_scale=zoom) for side in SIDES])
+    cells = [cell for row in rows for cell in row]
+    if layout == "stacked":
+        cells = [row[place] for place in range(len(SIDES)) for row in rows]
+    grid: Spec = {"concat": cells, "columns": len(SIDES) if layout == "side" else 1}
+    grid |= {"spacing": {"row": 14, "column": 22}, "resolve": {"scale": {"fill": "shared"}}}
+    groups = split.groups_of_problem(problem)
+    bars = split.split_panel("split", SIDES, max(220, width - 130), groups, width)
+    bars["title"] = heads.panel_title("mean latency of the tasks done, by part (seconds)", width - 130)
+    brush = {"type": "interval", "encodings": ["x"]}
+    views = [f"{side}_gpu0" for side in SIDES]
+    return {
+        "$schema": SCHEMA,
+        "params": [
+            {"name": "brush", "select": brush, "views": views},
+            *look_params(),
+            *split.part_params(),
+            *theme.fill_params(),
+        ],
+        "vconcat": [grid, bars],
+        "spacing": 20,
+        "resolve": {"scale": dict.fromkeys(("fill", "yOffset"), "independent")},
+    }
+
+
+def live_data(
+    left: "PackRun", right: "PackRun", *, width: int = 980, layout: Layout = "side"
+) -> dict[str, Columns]:
+    """Data sets of the live page for two runs on one node with equal models, as dicts of columns.
+
+    Everything over time is exact, or an exact mean over at most 60 bins. `width` and `layout` are those of the spec.
+    """
+    runs = (left, right)
+    problem = left.problem
+    palette, clock = palette_of(problem, MODELS), live_clock(problem)
+    span = max(clock.of(np.array([run.raw.end_us]))[0] for run in runs)
+    names = heads.policy_labels(runs)
+    sets: dict[str, Columns] = {}
+    for side, run, name in zip(SIDES, runs, names, strict=True):
+        drawn = memory_picture(run, palette, panels=PANELS, exact=EXACT, bins=BINS)
+        sets |= memory.memory_sets(run, drawn, palette, clock, side, span)
+        free, _ = fit.free_columns(run, clock, EXACT, BINS)
+        sets |= fit.fit_sets(run, free, clock, side, _FIT_PX, span)
+        sets[f"{side}_head"] = {
+            "title": [name],
+            "figures": [headline(run)],
+            "note": [heads.short_contention(run.scenario)],
+            "how": [f"memory: {drawn.note}"],
+        }
+    return sets | split.split_columns(runs, SIDES)
+
+
+def live_clock(problem: "Problem") -> Clock:
+    """Unit of the time axes: from the scenario alone, so that both policies and all settings have one."""
+    if problem.until_us < NEVER:
+        return Clock(max(1, problem.until_us))
+    return Clock(max(SECOND, int(problem.tasks.arrival_us.max(initial=0))))
+
+
+def headline(run: "PackRun") -> str:
+    """Main figures of a side."""
+    found = run.figures
+    latency, wait = found["latency_mean_s"], found["wait_p95_s"]
+    parts = [f"{found['tasks_done']:,} of {found['tasks_arrived']:,} tasks done"]
+    parts.append(f"latency {'–' if latency is None else words(latency)}")
+    parts.append(f"wait p95 {'–' if wait is None else words(wait)}")
+    parts.append(f"{found['out_of_memory']:,} OOM")
+    return ", ".join(parts)
+
+
+def _inner(width: int, layout: Layout) -> int:
+    return max(160, (width // 2 if layout == "side" else width) - _BESIDE)
+
+
+def _height(panels: int) -> int:
+    return {1: 170, 2: 110}.get(panels, 76)
+
+
+def _heading(data: str, width: int) -> Sequence[Spec]:
+    """Title, figures and note above a panel, from columns of a data set: they change with the run."""
+    text = {"type": "text", "align": "left", "clip": False, "limit": width, "x": 0}
+    return [
+        mark(data, text | {"style": style, "y": y}, {"text": field(name, "nominal")})
+        for name, style, y in (
+            ("title", "gp-title", -66),
+            ("figures", "gp-note", -51),
+            ("note", "gp-note", -37),
+            ("how", "gp-note", -23),
+        )
+    ]
