@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -260,13 +260,22 @@ def whole_numbers(fractions: Sequence[Fraction]) -> list[int]:
 class Tables:
     """The tables of a run that may prove too short, and the state that outlives a pause to make them longer."""
 
+    #: Where the state says how many rows of a table are filled.
+    FILLED: ClassVar[dict[str, int]] = {
+        "heap": kernels.S_HEAP,
+        "log": kernels.S_LOG,
+        "places": kernels.S_PLACES,
+        "shields": kernels.S_SHIELDS,
+        "points": kernels.S_POINTS,
+    }
+
     def __init__(self, problem: Problem, n_lines: int = 0) -> None:
         n = len(problem.jobs)
         self.nodes = len(problem.node_gpus)
         self.state = np.zeros(kernels.STATE_COLUMNS, np.int64)
-        self.heap = np.empty((min(n, problem.gpus) + 64, 2), np.int64)
+        self.heap = np.empty((4 * min(n, problem.gpus) + 64, 2), np.int64)
         self.log = np.empty((n + min(n, problem.gpus) + 64, 9), np.int64)
-        self.places = np.empty((8 * self.nodes, 3), np.int64)
+        self.places = np.empty((n + 8 * self.nodes, 3), np.int64)
         self.shields = np.empty((len(self.heap) if n_lines else 0, 2), np.int64)
         self.points = np.zeros((2 * n + 2 * n_lines + 64 if n_lines else 0, 4), np.int64)
         self.points[:, kernels.P_NEXT] = -1
@@ -279,13 +288,13 @@ class Tables:
         return self.heap, self.log, self.places
 
     def grow(self) -> None:
-        """Each table twice as long, and longer by what one instant may add."""
-        more = int(self.state[kernels.S_WAITING]) + 4 * self.nodes + self.n_lines
-        tables = (*self.growing, self.shields, self.points)
-        self.heap, self.log, self.places, self.shields, self.points = (
-            np.concatenate((table, np.empty((len(table) + more, table.shape[1]), np.int64)))
-            for table in tables
-        )
+        """Whatever may not hold what one more instant adds: twice as long, and longer by that."""
+        most = int(self.state[kernels.S_WAITING]) + 4 * self.nodes + self.n_lines
+        for name, used in self.FILLED.items():
+            table = getattr(self, name)
+            if int(self.state[used]) + most > len(table):
+                more = np.empty((len(table) + most, table.shape[1]), np.int64)
+                setattr(self, name, np.concatenate((table, more)))
 
 
 def rules(problem: Problem) -> Int64:
