@@ -6,6 +6,7 @@ wrong rows are a page and not a hang.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 
 from gpuplan.inputs.errors import MISSING
 from gpuplan.inputs.fields import Flag, Text, number
+from gpuplan.inputs.spans import seconds_of
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -21,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 
 #: Rows that are named where many break one rule.
 NAMED = 10
+
+_TIME_RULE = "must be a number of seconds, or a number with s, min, h, d or w (90s, 30min, 8h)"
 
 #: An empty cell, where a column holds numbers.
 EMPTY = float("nan")
@@ -48,11 +52,11 @@ class Columns:
         return len(self.frame)
 
     def times(self, name: str, most: int, *, unknown: bool = False, optional: bool = False) -> Floats:
-        """Seconds >= 0 as they are written, float64[J]; `EMPTY` where a cell of an optional column is empty.
+        """Seconds >= 0, float64[J]: numbers, or texts with a unit; `EMPTY` where a cell of an optional column is empty.
 
         With `unknown`, -1 is the same as an empty cell.
         """
-        values = self._numbers(name, optional)
+        values = self._numbers(name, optional, seconds_of, _TIME_RULE)
         if unknown:
             values = np.where(values == -1, EMPTY, values)
         least = "must not be negative" + (" (empty or -1: unknown)" if unknown else "")
@@ -110,8 +114,14 @@ class Columns:
             self._tell_texts(name, codes, uniques, [(code, "must be unique") for code in again.tolist()])
         return cells
 
-    def _numbers(self, name: str, optional: bool) -> Floats:
-        """Finite numbers, float64[J]; `EMPTY` where a cell is empty or wrong."""
+    def _numbers(
+        self,
+        name: str,
+        optional: bool,
+        read: Callable[[str], float | Fraction | None] = number,
+        rule: str = "must be a number",
+    ) -> Floats:
+        """Finite numbers, float64[J]; `EMPTY` where a cell is empty or wrong. `read` makes a number of a text."""
         if name not in self.frame:
             return np.full(len(self), EMPTY)
         column = self.frame[name]
@@ -127,11 +137,11 @@ class Columns:
         found = np.full(len(texts), EMPTY)
         wrong = []
         for place, text in enumerate(texts):
-            value = number(text.strip())
+            value = read(text.strip())
             if value is not None:
-                found[place] = value
+                found[place] = float(value)
             elif text.strip():
-                wrong.append((place, "must be a number"))
+                wrong.append((place, rule))
             elif not optional:
                 wrong.append((place, "must be given"))
         self._tell_texts(name, codes, texts, wrong)

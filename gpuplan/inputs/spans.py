@@ -46,11 +46,11 @@ class Span(FieldType):
             raise broken("must name its unit, as in 7d, 8h, 30min or 90s")
         if isinstance(value, str) and ":" in value[:_LONGEST]:
             raise broken("must name its unit, as in 90min, 90s or 1.5h: with colons it may mean two things")
-        parts = _SPAN.fullmatch(value) if isinstance(value, str) and len(value) < _LONGEST else None
-        if parts is None or parts[2] not in SECONDS:
+        exact = seconds_of(value) if isinstance(value, str) else None
+        if exact is None:
             alone = f"a number of {_PLURALS[self.unit]}, or " if self.unit else ""
             raise broken(f"must be {alone}a number with s, min, h, d or w (90s, 30min, 8h, 7d)")
-        return Fraction(parts[1].rstrip(".")) * SECONDS[parts[2]]
+        return exact
 
     def json(self) -> dict[str, Any]:
         """JSON Schema of what may be written."""
@@ -59,6 +59,17 @@ class Span(FieldType):
         if self.unit:
             plain = {"type": "number", "minimum": self.least / SECONDS[self.unit]}
         return {"anyOf": [plain, text, *([{"type": "null"}] if self.optional else [])]}
+
+
+def seconds_of(text: str) -> Fraction | None:
+    """Seconds of a number, or of a number with a unit (``90s``, ``1.5h``); None where it is neither."""
+    plain = number(text)
+    if plain is not None:
+        return Fraction(plain)
+    parts = _SPAN.fullmatch(text) if len(text) < _LONGEST else None
+    if parts is None or parts[2] not in SECONDS:
+        return None
+    return Fraction(parts[1].rstrip(".")) * SECONDS[parts[2]]
 
 
 _PLURALS = {"s": "seconds", "h": "hours", "d": "days"}

@@ -61,6 +61,13 @@ def test_every_column_means_what_the_contract_says(tmp_path: Path) -> None:
     assert jobs.one_node.tolist() == [False] * 3
 
 
+def test_times_may_name_their_unit(tmp_path: Path) -> None:
+    jobs = read(tmp_path, HEADER + "a,arms,1.5h,1,90min,2h,600,,,\nb,arms,2d,1,30,1 h,30s,,,\n").jobs
+    assert jobs.submit_s.tolist() == [5400, 2 * 86_400]
+    assert (jobs.run_s.tolist(), jobs.limit_s.tolist()) == ([5400, 30], [7200, 3600])
+    assert jobs.minimum_s.tolist() == [600, 30]
+
+
 def test_the_account_adds_up_and_says_what_was_changed(tmp_path: Path) -> None:
     account = read(tmp_path, HEADER + ROWS).account
     assert (account.read, account.used, account.excluded) == (3, 3, ())
@@ -155,7 +162,10 @@ def test_an_unknown_team_of_many_jobs_is_told_once_with_its_first_lines(tmp_path
         ("x,arms,-1,1,1,,,,,", "line 2, submit_s: must not be negative (got -1)"),
         ("x,arms,,1,1,,,,,", "line 2, submit_s: must be given"),
         ("x,arms,0,1,-5,,,,,", "line 2, run_s: must not be negative (got -5)"),
-        ("x,arms,0,1,nan,,,,,", "line 2, run_s: must be a number (got 'nan')"),
+        (
+            "x,arms,0,1,nan,,,,,",
+            "line 2, run_s: must be a number of seconds, or a number with s, min, h, d or w (90s, 30min, 8h) (got 'nan')",
+        ),
         ("x,arms,0,1,inf,,,,,", "line 2, run_s: must be a number (got inf)"),
         ("x,arms,0,1,1e11,,,,,", "line 2, run_s: must be at most 10,000,000,000 (got 100000000000)"),
         ("x,arms,0,1,5,-2,,,,", "line 2, limit_s: must not be negative (empty or -1: unknown) (got -2)"),
