@@ -1,7 +1,8 @@
 """Rules that a run must keep, whatever policy made it: violations as sentences.
 
 It shares no code with the kernels: everything is recomputed from the tasks, the stages and the copies. This file
-looks at tasks; `gpuplan.packing.check_node` at copies, links and memory; `gpuplan.packing.check_policies` at turns.
+looks at tasks; `gpuplan.packing.check_node` at copies and links, `gpuplan.packing.check_memory` at slots and memory,
+`gpuplan.packing.check_policies` at whose turn it is.
 """
 
 from collections.abc import Callable, Iterable
@@ -51,16 +52,16 @@ def check(problem: "Problem", pieces: Pieces, raw: "RawPack") -> list[str]:
     pieces
         The policy.
     """
-    from gpuplan.packing import check_node, check_policies
+    from gpuplan.packing import check_memory, check_node, check_policies
 
     if shapes := _shapes(problem, raw):
         return shapes  # nothing else can be looked at
     found: list[str] = []
     for rule in (_times, _turns, _ends, _fates, _deadlines, _retries, _lengths, _splits):
         found += rule(problem, raw)
-    return (
-        found + check_node.violations(problem, pieces, raw) + check_policies.violations(problem, pieces, raw)
-    )
+    found += check_node.violations(problem, pieces, raw)
+    found += check_memory.violations(problem, raw)
+    return found + check_policies.violations(problem, pieces, raw)
 
 
 def sentences(rows: Iterable[int], say: Callable[[int], str]) -> list[str]:

@@ -68,8 +68,8 @@ class Memory:
         # what goes on when the run ends is still there at its last instant
         over = raw.end_us + 1
         self._gone = np.minimum(copies.released_us, over)
-        self._kv_from = np.where(rows.kind == RESTORE, rows.frozen_from_us, rows.start_us)
-        self._cut = (rows.outcome == CUT) & (self._kv_from < rows.end_us)
+        self.kv_from = np.where(rows.kind == RESTORE, rows.frozen_from_us, rows.start_us)
+        self._cut = (rows.outcome == CUT) & (self.kv_from < rows.end_us)
         self._stage_end = np.where(self._cut, over, rows.end_us)
         self.kv_per_token = np.array([m.kv_bytes_per_token for m in problem.scenario.models], np.int64)
 
@@ -97,9 +97,9 @@ class Memory:
     def ceiling(self, gpu: int, time_us: Int64) -> Int64:
         """What may be in memory at most at instants and until the next change: every task with its KV at its end."""
         rows = self.raw.stages
-        stages = np.flatnonzero((rows.gpu == gpu) & (rows.kind != LOAD) & (self._stage_end > self._kv_from))
+        stages = np.flatnonzero((rows.gpu == gpu) & (rows.kind != LOAD) & (self._stage_end > self.kv_from))
         most = self.kv_of(stages, rows.end_us[stages])
-        when, level = steps(np.append(self._kv_from[stages], self._stage_end[stages]), np.append(most, -most))
+        when, level = steps(np.append(self.kv_from[stages], self._stage_end[stages]), np.append(most, -most))
         found: Int64 = level[np.searchsorted(when, time_us, "right") - 1]
         for name, (times, fixed) in self._of(gpu):
             if name in ("weights", "asleep"):
@@ -125,7 +125,7 @@ class Memory:
         spans = {
             "reserved": (copies.gpu, copies.claimed_us, self._gone, models.needed[copies.model]),
             "weights": self._weights,
-            "asleep": self._asleep,
+            "asleep": self.leftovers,
             "serving": self._serving,
         }
         found = []
@@ -150,7 +150,7 @@ class Memory:
         )
 
     @cached_property
-    def _asleep(self) -> tuple[Int64, Int64, Int64, Int64]:
+    def leftovers(self) -> tuple[Int64, Int64, Int64, Int64]:
         """Spans of leftovers: from the release of a model to the next load of it on the same GPU."""
         copies, n_models = self.raw.copies, len(self.problem.asleep)
         some = np.flatnonzero(self.loaded & (self.problem.asleep[copies.model] > 0))
@@ -179,10 +179,10 @@ class Memory:
         """KV of all tasks, and of the running ones, at instants in order."""
         rows, tasks = self.raw.stages, self.problem.tasks
         total, running = np.zeros(len(t), np.int64), np.zeros(len(t), np.int64)
-        has = (rows.gpu == gpu) & (rows.kind != LOAD) & (self._stage_end > self._kv_from)
+        has = (rows.gpu == gpu) & (rows.kind != LOAD) & (self._stage_end > self.kv_from)
         has &= self.kv_per_token[tasks.model[rows.task]] > 0
         stages = np.flatnonzero(has)
-        first = np.searchsorted(t, self._kv_from[stages], "left")
+        first = np.searchsorted(t, self.kv_from[stages], "left")
         counts = np.searchsorted(t, self._stage_end[stages], "left") - first
         upto = np.cumsum(counts)
         at = 0
@@ -261,7 +261,7 @@ class Memory:
         kv, serving = self._kv_byte_us
         copies = self.raw.copies
         reserved = self._span_sum(copies.claimed_us, self._gone, self.problem.needed[copies.model])
-        fixed = self._span_sum(*self._weights[1:]) + self._span_sum(*self._asleep[1:])
+        fixed = self._span_sum(*self._weights[1:]) + self._span_sum(*self.leftovers[1:])
         useful = self._span_sum(*self._serving[1:])
         return {"reserved": reserved, "actual": fixed + kv, "useful": useful + serving}
 
@@ -274,11 +274,11 @@ class Memory:
         """KV over the run: of all tasks, and of those that run."""
         rows, tasks = self.raw.stages, self.problem.tasks
         rate = self.kv_per_token[tasks.model[rows.task]].astype(float)
-        some = np.flatnonzero((rows.kind != LOAD) & (rows.end_us > self._kv_from) & (rate > 0))
+        some = np.flatnonzero((rows.kind != LOAD) & (rows.end_us > self.kv_from) & (rate > 0))
         if not len(some):
             return 0.0, 0.0
         task, kind = rows.task[some], rows.kind[some]
-        length = (rows.end_us[some] - self._kv_from[some]).astype(float)
+        length = (rows.end_us[some] - self.kv_from[some]).astype(float)
         done = self.progress.before[some] / float(1 << 20) * length
         for g, gpu in enumerate(self.progress.gpus):
             mine = np.flatnonzero((kind == RUN) & (rows.gpu[some] == g))
