@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 #: Rows that are named where many break one rule.
 NAMED = 10
 
-_TIME_RULE = "must be a number of seconds, or a number with s, min, h, d or w (90s, 30min, 8h)"
+_TIME_RULE = "must be a number of seconds, or one with s, min, h, d or w (30min, 8h)"
 
 #: An empty cell, where a column holds numbers.
 EMPTY = float("nan")

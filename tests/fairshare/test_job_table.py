@@ -164,7 +164,7 @@ def test_an_unknown_team_of_many_jobs_is_told_once_with_its_first_lines(tmp_path
         ("x,arms,0,1,-5,,,,,", "line 2, run_s: must not be negative (got -5)"),
         (
             "x,arms,0,1,nan,,,,,",
-            "line 2, run_s: must be a number of seconds, or a number with s, min, h, d or w (90s, 30min, 8h) (got 'nan')",
+            "line 2, run_s: must be a number of seconds, or one with s, min, h, d or w (30min, 8h) (got 'nan')",
         ),
         ("x,arms,0,1,inf,,,,,", "line 2, run_s: must be a number (got inf)"),
         ("x,arms,0,1,1e11,,,,,", "line 2, run_s: must be at most 10,000,000,000 (got 100000000000)"),

@@ -81,19 +81,19 @@ def test_every_mistake_has_its_line_column_and_value(tmp_path: Path) -> None:
     assert mistakes(tmp_path, HEADER + rows) == [
         "line 2, model: must be one of chat, rank; did you mean chat? (got 'chatt')",
         "line 3, arrival_s: must not be negative (got -2.5)",
-        "line 3, service_s: must be a number of seconds, or a number with s, min, h, d or w (90s, 30min, 8h) (got 'nan')",
+        "line 3, service_s: must be a number of seconds, or one with s, min, h, d or w (30min, 8h) (got 'nan')",
         "line 4, arrival_s: must be a number (got inf)",
         "line 4, priority: must be a number (got 'high')",
         "line 4, service_s: must not be negative (got -1)",
         "line 4, tokens_in: must be a whole number (got 2.5)",
-        "line 5, service_s: must be a number of seconds, or a number with s, min, h, d or w (90s, 30min, 8h) (got 'inf')",
+        "line 5, service_s: must be a number of seconds, or one with s, min, h, d or w (30min, 8h) (got 'inf')",
         "line 5, tokens_in: must be at least 0 (got -1)",
         "line 5, deadline_s: must not be before the arrival (got 2)",
         "line 6, model: must be given",
         "line 6, service_s: must be at most 1,000,000 (got 1000000000)",
         "line 6, tokens_in: must be at most 1,048,576 (got 9999999)",
         "line 7, tenant: must not hold the control character U+0007 (got '\\x07')",
-        "line 7, predicted_s: must be a number of seconds, or a number with s, min, h, d or w (90s, 30min, 8h) (got 'x')",
+        "line 7, predicted_s: must be a number of seconds, or one with s, min, h, d or w (30min, 8h) (got 'x')",
     ]
 
 
