@@ -5,8 +5,17 @@ The live page (`live_spec`, `live_data`) needs no Altair; charts that stand alon
 
 from gpuplan.packing.charts.fit import fit_chart
 from gpuplan.packing.charts.fragmentation import fragmentation_chart
+from gpuplan.packing.charts.gantt import gantt_chart
 from gpuplan.packing.charts.live import live_data, live_spec
 from gpuplan.packing.charts.memory import memory_chart
 from gpuplan.packing.charts.split import split_chart
 
-__all__ = ["fit_chart", "fragmentation_chart", "live_data", "live_spec", "memory_chart", "split_chart"]
+__all__ = [
+    "fit_chart",
+    "fragmentation_chart",
+    "gantt_chart",
+    "live_data",
+    "live_spec",
+    "memory_chart",
+    "split_chart",
+]

@@ -81,12 +81,15 @@ def clock_of(*runs: "PackRun") -> Clock:
     return Clock(max((run.raw.end_us for run in runs), default=0) or SECOND)
 
 
-def edges_of(end_us: int, most: int) -> Int64:
-    """Edges of at most `most` bins of a round length from 0 to the end (at least 1 us); the last may be shorter."""
-    end_us = max(1, end_us)
+def bin_of(end_us: int, most: int) -> int:
+    """The shortest round length of bins, microseconds, of which at most `most` reach from 0 to the end."""
     length = next((length for length in _BINS if end_us <= length * most), None)
-    if length is None:
-        length = math.ceil(end_us / (most * 7 * DAY)) * 7 * DAY
+    return math.ceil(end_us / (most * 7 * DAY)) * 7 * DAY if length is None else length
+
+
+def edges_of(end_us: int, length: int) -> Int64:
+    """Edges of bins of a length from 0 to the end (at least 1 us); the last bin may be shorter."""
+    end_us = max(1, end_us)
     return np.append(np.arange(0, end_us, length, dtype=np.int64), end_us)
 
 

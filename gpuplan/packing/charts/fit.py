@@ -7,7 +7,7 @@ import numpy as np
 from gpuplan import theme
 from gpuplan.gantt import Columns, Spec, field, mark, safe_text
 from gpuplan.packing.charts import heads
-from gpuplan.packing.charts.clock import Clock, clock_of, edges_of, words
+from gpuplan.packing.charts.clock import Clock, bin_of, clock_of, edges_of, words
 from gpuplan.packing.charts.colours import INK, PANE
 from gpuplan.packing.model import GIB, SECOND, Floats, Int64
 
@@ -71,8 +71,10 @@ def fit_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light") -
     return offline_chart(spec, sets, mode, describe_fit(run))
 
 
-def free_columns(run: "PackRun", clock: Clock, exact: int = EXACT, bins: int = BINS) -> tuple[Columns, int]:
-    """Columns over time, and the length of bins (0: every change).
+def free_columns(
+    run: "PackRun", clock: Clock, exact: int = EXACT, bin_us: int | None = None
+) -> tuple[Columns, int]:
+    """Columns over time, and the length of bins (0: every change, where they are at most `exact`).
 
     ``x, x2``; ``free`` (largest of one GPU), ``low, high`` (least and most of it in a bin); ``usable`` and ``all``:
     GiB of the whole node, stacked.
@@ -84,16 +86,15 @@ def free_columns(run: "PackRun", clock: Clock, exact: int = EXACT, bins: int = B
     largest = each.max(axis=0)
     fragments = sum(memory.fragments(of_gpu) for of_gpu in free)
     total = each.sum(axis=0)
-    bin_us = 0
     if len(when) > exact:
-        edges = edges_of(end_us, bins)
-        bin_us = int(edges[1] - edges[0])
+        bin_us = bin_of(end_us, BINS) if bin_us is None else bin_us
+        edges = edges_of(end_us, bin_us)
         mean, low, high = _binned(when, largest.astype(float), edges)
         fragments, total = (_binned(when, np.asarray(v, float), edges)[0] for v in (fragments, total))
         time_us = edges
     else:
         mean = low = high = largest.astype(float)
-        time_us = np.append(when, end_us)
+        time_us, bin_us = np.append(when, end_us), 0
     x = clock.of(np.stack([time_us[:-1], time_us[1:]], 1).ravel())
     columns: Columns = {"x": x, "x2": [*x[1:], x[-1]]}
     values = {"free": mean, "low": low, "high": high, "usable": total - fragments, "all": total}

@@ -7,9 +7,10 @@ import numpy as np
 
 from gpuplan import theme
 from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark
-from gpuplan.packing.charts import fit, heads, memory, split
-from gpuplan.packing.charts.clock import Clock, words
-from gpuplan.packing.charts.colours import look_params, palette_of
+from gpuplan.packing.charts import fit, gantt, heads, memory, split
+from gpuplan.packing.charts.clock import Clock, bin_of, words
+from gpuplan.packing.charts.colours import STAGE_WORDS, look_params, palette_of
+from gpuplan.packing.charts.gantt_data import picture as drawn_of
 from gpuplan.packing.charts.memory_data import memory_picture, panels_of
 from gpuplan.packing.model import NEVER, SECOND
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from gpuplan.packing.run import PackRun
 
 Layout = Literal["side", "stacked"]
+Picture = Literal["auto", "gantt", "areas"]
 
 #: Names of the data sets of the two sides, and of their policies in charts that show both.
 SIDES = ("left", "right")
@@ -25,11 +27,16 @@ SIDES = ("left", "right")
 #: Panels of GPUs, changes drawn singly, bins of time and models with a colour of their own: a payload stays small.
 PANELS, EXACT, BINS, MODELS = 4, 60, 60, 10
 
-#: Pixels of a GPU's panel, of what still fits; beside a drawing area.
-_FIT_PX, _BESIDE = 90, 70
+#: Bars and cells of a Gantt, and the number of tasks up to which a page has one.
+BARS, CELLS, GANTT_TASKS = 400, 700, 200
+
+#: Pixels of what still fits, of a row of a Gantt at most, of all its rows; beside a drawing area.
+_FIT_PX, _ROW_PX, _GANTT_PX, _BESIDE = 90, 60, 220, 70
 
 
-def live_spec(problem: "Problem", *, width: int = 980, layout: Layout = "side") -> dict[str, Any]:
+def live_spec(
+    problem: "Problem", *, width: int = 980, layout: Layout = "side", picture: Picture = "auto"
+) -> dict[str, Any]:
     """Vega-Lite spec of the live page, without data.
 
     It depends on the number of GPUs, the names and the order of the models, the unit of time and the priorities only,
@@ -43,6 +50,8 @@ def live_spec(problem: "Problem", *, width: int = 980, layout: Layout = "side") 
         Pixels of the whole page.
     layout
         ``"side"``: the policies beside each other; ``"stacked"``: below each other.
+    picture
+        ``"gantt"`` adds a Gantt of the tasks, ``"areas"`` does without, ``"auto"`` decides by their number.
     """
     palette, clock, inner = palette_of(problem, MODELS), live_clock(problem), _inner(width, layout)
     zoom = {"nice": False, "zero": False, "domain": {"param": "brush", "encoding": "x"}}
@@ -60,6 +69,16 @@ def live_spec(problem: "Problem", *, width: int = 980, layout: Layout = "side") 
                 panel["layer"] += _heading(f"{side}_head", inner)
             cells.append(panel)
         rows.append(cells)
+    params: list[Spec] = []
+    if has_gantt(problem, picture):
+        height = _gantt_height(problem)
+        rows.append(
+            [
+                gantt.gantt_spec(palette, clock, side, inner, height, words=STAGE_WORDS, x_scale=zoom)
+                for side in SIDES
+            ]
+        )
+        params = gantt.gantt_params([f"{side}_bars" for side in SIDES])
     rows.append([fit.largest_panel(side, clock, inner, _FIT_PX, x_scale=zoom) for side in SIDES])
     cells = [cell for row in rows for cell in row]
     if layout == "stacked":
@@ -75,6 +94,7 @@ def live_spec(problem: "Problem", *, width: int = 980, layout: Layout = "side") 
         "$schema": SCHEMA,
         "params": [
             {"name": "brush", "select": brush, "views": views},
+            *params,
             *look_params(),
             *split.part_params(),
             *theme.fill_params(),
@@ -86,30 +106,52 @@ def live_spec(problem: "Problem", *, width: int = 980, layout: Layout = "side") 
 
 
 def live_data(
-    left: "PackRun", right: "PackRun", *, width: int = 980, layout: Layout = "side"
+    left: "PackRun",
+    right: "PackRun",
+    *,
+    width: int = 980,
+    layout: Layout = "side",
+    picture: Picture = "auto",
 ) -> dict[str, Columns]:
     """Data sets of the live page for two runs on one node with equal models, as dicts of columns.
 
-    Everything over time is exact, or an exact mean over at most 60 bins. `width` and `layout` are those of the spec.
+    Everything over time is exact, or an exact mean over at most 60 bins. `width`, `layout` and
+    `picture` are those of the spec.
     """
     runs = (left, right)
     problem = left.problem
     palette, clock = palette_of(problem, MODELS), live_clock(problem)
     span = max(clock.of(np.array([run.raw.end_us]))[0] for run in runs)
     names = heads.policy_labels(runs)
+    # One length of bins for both, so that they can be compared.
+    bin_us = bin_of(max(run.raw.end_us for run in runs), BINS)
+    pictures = [memory_picture(run, palette, panels=PANELS, exact=EXACT, bin_us=bin_us) for run in runs]
+    top = max(map(memory.top_of, pictures))
     sets: dict[str, Columns] = {}
-    for side, run, name in zip(SIDES, runs, names, strict=True):
-        drawn = memory_picture(run, palette, panels=PANELS, exact=EXACT, bins=BINS)
-        sets |= memory.memory_sets(run, drawn, palette, clock, side, span)
-        free, _ = fit.free_columns(run, clock, EXACT, BINS)
+    for side, run, name, drawn in zip(SIDES, runs, names, pictures, strict=True):
+        sets |= memory.memory_sets(run, drawn, palette, clock, side, span, top)
+        free, _ = fit.free_columns(run, clock, EXACT, bin_us)
         sets |= fit.fit_sets(run, free, clock, side, _FIT_PX, span)
+        if has_gantt(problem, picture):
+            bars = drawn_of(run, palette, clock, most=BARS, cells=CELLS)
+            sets |= gantt.gantt_sets(run, bars, clock, side, _gantt_height(problem), span)
         sets[f"{side}_head"] = {
             "title": [name],
             "figures": [headline(run)],
             "note": [heads.short_contention(run.scenario)],
             "how": [f"memory: {drawn.note}"],
         }
-    return sets | split.split_columns(runs, SIDES)
+    return sets | split.split_columns(runs, SIDES, names)
+
+
+def has_gantt(problem: "Problem", picture: Picture) -> bool:
+    """Whether the page has a Gantt."""
+    return picture == "gantt" or (picture == "auto" and len(problem.tasks) <= GANTT_TASKS)
+
+
+def _gantt_height(problem: "Problem") -> int:
+    """Pixels of a Gantt, by the number of GPUs: that of lanes changes with the policy."""
+    return max(40, min(_GANTT_PX, _ROW_PX * problem.scenario.gpus.count))
 
 
 def live_clock(problem: "Problem") -> Clock:

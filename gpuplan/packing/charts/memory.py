@@ -7,7 +7,7 @@ import numpy as np
 from gpuplan import theme
 from gpuplan.gantt import Columns, Spec, field, mark
 from gpuplan.packing.charts import heads
-from gpuplan.packing.charts.clock import Clock, clock_of
+from gpuplan.packing.charts.clock import Clock, bin_of, clock_of
 from gpuplan.packing.charts.colours import (
     ASLEEP_WORDS,
     FAILED,
@@ -56,7 +56,7 @@ def memory_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light"
     from gpuplan.gantt.offline import offline_chart
 
     palette, clock = palette_of(run.problem), clock_of(run)
-    drawn = memory_picture(run, palette, panels=PANELS, exact=EXACT, bins=BINS)
+    drawn = memory_picture(run, palette, panels=PANELS, exact=EXACT, bin_us=bin_of(run.raw.end_us, BINS))
     inner = max(160, width - BESIDE)
     sets = memory_sets(run, drawn, palette, clock, "run")
     n = len(drawn.panels)
@@ -99,11 +99,17 @@ def _shown(run: "PackRun", drawn: MemoryPicture) -> tuple[str, ...]:
 
 
 def memory_sets(
-    run: "PackRun", drawn: MemoryPicture, palette: Palette, clock: Clock, side: str, span: float = 0.0
+    run: "PackRun",
+    drawn: MemoryPicture,
+    palette: Palette,
+    clock: Clock,
+    side: str,
+    span: float = 0.0,
+    top: float = 0.0,
 ) -> dict[str, Columns]:
     """Data sets ``<side>_gpu<k>``, ``<side>_out<k>`` and ``<side>_node<k>`` of each panel.
 
-    `span` is the least length of the axis, in its unit.
+    `span` (in the unit of the axis) and `top` (GiB) are the least lengths of the axes.
     """
     sets: dict[str, Columns] = {}
     capacity = run.scenario.gpus.memory_bytes / GIB
@@ -114,10 +120,17 @@ def memory_sets(
             "x": [0],
             "x2": [max(span, clock.of(np.array([run.raw.end_us]))[0])],
             "cap": [round(capacity, 4)],
+            "top": [max(top, top_of(drawn))],
             "says": [f"{panel.name}: {gib(run.scenario.gpus.memory_bytes)}"],
             "empty": [heads.empty_words(run) if k == 0 else ""],
         }
     return sets
+
+
+def top_of(drawn: MemoryPicture) -> float:
+    """The most that is reserved or in memory in any panel, GiB: all panels have one scale."""
+    most = (max(panel.reserved.max(initial=0), panel.peak.max(initial=0)) for panel in drawn.panels)
+    return round(float(max(most)), 2)
 
 
 def memory_panel(
@@ -144,7 +157,7 @@ def memory_panel(
         return field(name, scale={"zero": True, "nice": False}, axis=axis)
 
     layers: list[Spec] = [
-        mark(node, {"type": "rect", "fill": "transparent"}, {"x": x, "x2": {"field": "x2"}})
+        mark(node, {"type": "rect", "fill": "transparent"}, {"x": x, "x2": {"field": "x2"}, "y": y("top")})
     ]
     below: Spec = {"datum": 0}
     fills: list[tuple[str, str | Spec]] = [(f"c{g}", colour) for g, colour in enumerate(palette.colours)]

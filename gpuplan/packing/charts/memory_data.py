@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan.gantt import Columns, safe_text
-from gpuplan.packing.charts.clock import Clock, edges_of, words
+from gpuplan.packing.charts.clock import Clock, bin_of, edges_of, words
 from gpuplan.packing.charts.colours import Palette
 from gpuplan.packing.model import GIB, SECOND, Floats, Int64
 from gpuplan.packing.progress import distinct, steps
@@ -81,7 +81,9 @@ def panels_of(count: int, most: int) -> list[tuple[int, int]]:
     return [(low, min(low + each, count) - 1) for low in range(0, count, each)]
 
 
-def memory_picture(run: "PackRun", palette: Palette, *, panels: int, exact: int, bins: int) -> MemoryPicture:
+def memory_picture(
+    run: "PackRun", palette: Palette, *, panels: int, exact: int, bin_us: int
+) -> MemoryPicture:
     """The memory of a run's GPUs.
 
     Parameters
@@ -91,17 +93,17 @@ def memory_picture(run: "PackRun", palette: Palette, *, panels: int, exact: int,
         At most so many; with more GPUs neighbours share one.
     exact
         Up to so many changes on every GPU, each is drawn.
-    bins
-        Else so many bins at most.
+    bin_us
+        Length of a bin else.
     """
     shown = panels_of(run.scenario.gpus.count, panels)
     memory = run.memory
     single = all(low == high for low, high in shown)
     if single and max(len(memory.changes(g)) for g, _ in shown) <= exact:
         return MemoryPicture(tuple(_exact(run, palette, g) for g, _ in shown), 0)
-    edges = edges_of(run.raw.end_us, bins)
+    edges = edges_of(run.raw.end_us, bin_us)
     found = tuple(_binned(run, palette, low, high, edges) for low, high in shown)
-    return MemoryPicture(found, int(edges[1] - edges[0]))
+    return MemoryPicture(found, bin_us)
 
 
 def _spans(run: "PackRun", palette: Palette, low: int, high: int) -> tuple[Int64, Int64, Floats, Int64]:
@@ -222,10 +224,11 @@ def event_columns(run: "PackRun", low: int, high: int, clock: Clock) -> Columns:
     rows, names = run.raw.breaches, run.model_names
     mine = np.flatnonzero((rows.gpu >= low) & (rows.gpu <= high))
     if len(mine) > _MARKS:
-        edges = edges_of(run.raw.end_us, _MARKS)
+        length = bin_of(run.raw.end_us, _MARKS)
+        edges = edges_of(run.raw.end_us, length)
         which, counts = np.unique(np.searchsorted(edges, rows.time_us[mine], "right") - 1, return_counts=True)
         which = np.minimum(which, len(edges) - 2)
-        span = words(int(edges[1]) / SECOND)
+        span = words(length / SECOND)
         says = [f"{n:,} times out of memory within {span}" for n in counts.tolist()]
         return {"x": clock.of((edges[which] + edges[which + 1]) // 2), "says": says}
     said = []

@@ -95,12 +95,17 @@ def _priorities(problem: "Problem") -> list[tuple[str, int, int]]:
     return found
 
 
-def split_columns(runs: "Sequence[PackRun]", names: Sequence[str]) -> dict[str, Columns]:
-    """Data sets ``split`` (a row per group, policy and part, stacked) and ``totals`` (a row per group and policy)."""
+def split_columns(
+    runs: "Sequence[PackRun]", names: Sequence[str], said: Sequence[str] = ()
+) -> dict[str, Columns]:
+    """Data sets ``split`` (a row per group, policy and part, stacked) and ``totals`` (a row per group and policy).
+
+    `said` are names of the policies for people, where `names` are not.
+    """
     parts: Columns = {key: [] for key in ("group", "policy", "part", "mean", "x", "x2")}
     totals: Columns = {key: [] for key in ("group", "policy", "x", "says")}
     groups = _priorities(runs[0].problem)
-    for run, name in zip(runs, names, strict=True):
+    for run, name, label_of in zip(runs, names, said or names, strict=True):
         books, priority = run.ledger, run.problem.tasks.priority
         masks = [("all tasks", books.done)]
         masks += [(label, books.done & (priority >= a) & (priority <= b)) for label, a, b in groups]
@@ -119,7 +124,7 @@ def split_columns(runs: "Sequence[PackRun]", names: Sequence[str]) -> dict[str, 
             totals["policy"].append(name)
             totals["x"].append(round(at / n / SECOND, 5) if n else 0)
             end = f"{words(at / n / SECOND)} ({n:,} tasks)" if n else "none done"
-            totals["says"].append(f"{name}: {end}")
+            totals["says"].append(f"{label_of}: {end}")
     return {"split": parts, "totals": totals}
 
 
