@@ -81,7 +81,7 @@ PIECES = st.builds(
     placement=st.sampled_from(PLACEMENTS),
     order=st.sampled_from(ORDERS),
     eviction=st.sampled_from(EVICTIONS),
-    depth=st.sampled_from([1, 2, 16]),
+    depth=st.sampled_from([0, 1, 2, 16]),
     keep_alive_us=st.sampled_from([None, 0, 5, 10, 30]),
 )
 

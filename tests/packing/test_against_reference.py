@@ -7,8 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpuplan.loading import load_packing, shipped
 from gpuplan.packing import policies
 from gpuplan.packing.model import PackingScenario, Pieces
+from gpuplan.packing.problem import compile_problem
+from gpuplan.packing.tasks import Tasks
 from packing.engine_answers import engine
 from packing.reference import reference
 from packing.strategies import EVICTIONS, ORDERS, PIECES, PLACEMENTS, scenarios
@@ -22,6 +25,8 @@ NAMED = (
     + [("eviction", name) for name in EVICTIONS]
 )
 
+SHIPPED = [scenario.name for scenario in shipped() if scenario.kind == "packing"]
+
 
 def agree(scenario: PackingScenario, pieces: Pieces) -> None:
     assert asdict(engine(scenario, pieces)) == asdict(reference(scenario, pieces))
@@ -33,6 +38,18 @@ def agree(scenario: PackingScenario, pieces: Pieces) -> None:
 def test_the_engine_agrees_with_the_reference(piece: str, name: str, data: st.DataObject) -> None:
     """One piece is given, the others are drawn."""
     agree(data.draw(scenarios()), replace(data.draw(PIECES), **{piece: name}))
+
+
+@pytest.mark.parametrize(
+    "policy", ["round-robin", "best-fit+backfill+lru", "fgd+by-model+cost", "predicted-fit+shortest+lfu"]
+)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_scenarios_agree(name: str, policy: str) -> None:
+    """Real sizes and times; of long workloads the first sixty tasks."""
+    scenario = load_packing(name)
+    found = compile_problem(scenario).tasks
+    few = Tasks(*(getattr(found, column)[:60] for column in Tasks.__slots__))
+    agree(replace(scenario, tasks=few, generate=None), policies.pieces_named(policy, scenario.policy))
 
 
 def test_every_piece_is_compared() -> None:
