@@ -83,10 +83,16 @@ class Memory:
     def at(self, gpu: int, time_us: Int64) -> Values:
         """Bytes of a GPU at instants of the run (in order)."""
         t = np.asarray(time_us, np.int64)
-        fixed = {name: level[np.searchsorted(when, t, "right") - 1] for name, (when, level) in self._of(gpu)}
+        fixed = self.fixed(gpu, t)
         kv, serving = self._kv(gpu, t)
         actual = fixed["weights"] + fixed["asleep"] + kv
         return Values(t, fixed["reserved"], actual, fixed["serving"] + serving, fixed["asleep"], kv)
+
+    def fixed(self, gpu: int, time_us: Int64) -> dict[str, Int64]:
+        """Bytes of a GPU that change only at `changes`: ``reserved``, ``weights``, ``asleep``, ``serving`` copies."""
+        return {
+            name: level[np.searchsorted(when, time_us, "right") - 1] for name, (when, level) in self._of(gpu)
+        }
 
     def profile(self, gpu: int) -> Profile:
         """A GPU at every instant at which anything changed on it, and just before the next such instant."""
