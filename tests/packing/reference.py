@@ -212,6 +212,8 @@ class World(Node):
                 self.cut(until)
                 return
             if instant is None:
+                # work that would end after `NEVER` is left as it is
+                self.cut(max(self.now, 0))
                 return
             self.advance(instant)
             self.instant()
@@ -220,7 +222,8 @@ class World(Node):
     def cut(self, until: int) -> None:
         """The horizon: nothing happens any more."""
         self.advance(until)
-        self.end = until
+        if self.scenario.until_us is not None:
+            self.end = until
         for request in self.requests:
             if request.copy is not None:
                 self.close(request, CUT)
