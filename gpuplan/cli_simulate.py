@@ -87,7 +87,7 @@ def _as_text(comparison: Comparison) -> str:
     ]
     rows.append(("violations", *(str(run.violations) for run in runs), "broken rules"))
     table = aligned(("figure", *comparison.runs, "unit"), rows, right=range(1, len(runs) + 1))
-    lines = [*_aside(comparison), *comparison.stops, *comparison.scenario.notes]
+    lines = [*_aside(comparison), *comparison.remarks, *comparison.scenario.notes]
     below = "\n" + "\n".join(map(printable, lines)) if lines else ""
     return f"{printable(comparison.scenario.name)}\n\n{table}{below}"
 

@@ -1,7 +1,6 @@
 """Plans: run a policy on a scenario, and what is known about the result."""
 
 import hashlib
-import html
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -19,6 +18,7 @@ from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies import ALL, Assignment, Policy, Proof
 from gpuplan.allocation.problem import Int64, Problem, compile_problem
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
+from gpuplan.side_by_side import SideBySide, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -231,87 +231,25 @@ class Plan:
         return Comparison({self.policy: self})._repr_html_()
 
 
-class Comparison:
+class Comparison(SideBySide[Plan]):
     """Plans of one scenario side by side: ``plans`` by policy, ``table`` tidy, ``wide`` for reading."""
 
-    def __init__(self, plans: Mapping[str, Plan]) -> None:
-        self.plans = dict(plans)
-
-    def __getitem__(self, policy: str) -> Plan:
-        return self.plans[policy]
+    units = UNITS
+    noun = "plan"
 
     @property
-    def scenario(self) -> AllocationScenario:
-        """The scenario that all plans are for."""
-        return next(iter(self.plans.values())).scenario
+    def plans(self) -> dict[str, Plan]:
+        """The plans by policy."""
+        return self.results
 
     def with_proof(self, proof: Proof) -> "Comparison":
         """The same plans beside a proof of how good a plan can be (see `Plan.with_proof`)."""
         return Comparison({name: plan.with_proof(proof) for name, plan in self.plans.items()})
 
-    @cached_property
-    def table(self) -> "pd.DataFrame":
-        """Tidy: a row per policy and figure, with ``policy, figure, value, unit``."""
-        import pandas as pd
-
-        rows = [
-            (name, figure, None if value is None else float(value), UNITS[figure])
-            for name, plan in self.plans.items()
-            for figure, value in plan.figures.items()
-        ]
-        table = pd.DataFrame(rows, columns=["policy", "figure", "value", "unit"])
-        return table.astype({"value": float})
-
-    @cached_property
-    def wide(self) -> "pd.DataFrame":
-        """A row per figure, a column per policy (units in `gpuplan.allocation.figures.UNITS`)."""
-        import pandas as pd
-
-        columns = {name: pd.Series(plan.figures, dtype=float) for name, plan in self.plans.items()}
-        wide = pd.DataFrame(columns)
-        wide.index.name = "figure"
-        return wide
-
-    def __repr__(self) -> str:
-        lines = [f"{shorten(self.scenario.name)}: {len(self.plans)} plans"]
-        figures_ = list(next(iter(self.plans.values())).figures)
-        width = max(len(figure) for figure in figures_)
-        columns = {name: max(len(name), 12) for name in self.plans}
-        lines.append(" " * width + "".join(f"  {name:>{columns[name]}}" for name in self.plans))
-        for figure in figures_:
-            cells = (
-                f"  {shown(figure, plan.figures[figure]):>{columns[name]}}"
-                for name, plan in self.plans.items()
-            )
-            lines.append(f"{figure:<{width}}" + "".join(cells) + f"  {UNITS[figure]}")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.plans)
-        body = []
-        for figure in next(iter(self.plans.values())).figures:
-            cells = "".join(
-                f'<td style="text-align:right">{shown(figure, plan.figures[figure])}</td>'
-                for plan in self.plans.values()
-            )
-            body.append(
-                f'<tr><th scope="row" style="text-align:left">{figure.replace("_", " ")}</th>{cells}'
-                f'<td style="text-align:left">{UNITS[figure]}</td></tr>'
-            )
-        caption = html.escape(shorten(self.scenario.name))
-        return (
-            f"<table><caption>{caption}</caption><thead><tr><th></th>{head}<th>unit</th></tr></thead>"
-            f"<tbody>{''.join(body)}</tbody></table>"
-        )
-
 
 def shown(figure: str, value: float | int | None) -> str:
     """A figure as text: shares in per cent with one decimal, amounts with two, counts whole."""
-    if value is None:
-        return "none"
-    if UNITS[figure].startswith("share"):
-        return f"{value:.1%}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    return as_text(value, UNITS[figure])
 
 
 def policy_named(name: str) -> Policy:
