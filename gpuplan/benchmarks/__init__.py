@@ -8,13 +8,23 @@ from gpuplan.benchmarks.frame import Measure
 
 def all_entries() -> tuple[Measure, ...]:
     """All measures, in the order of the table."""
-    from gpuplan.benchmarks import allocation, exact, fairshare, packing_static, quality, rolling, startup
+    from gpuplan.benchmarks import (
+        allocation,
+        exact,
+        fairshare,
+        packing,
+        packing_static,
+        quality,
+        rolling,
+        startup,
+    )
 
     return (
         *startup.ENTRIES,
         *allocation.entries(),
         *rolling.entries(),
         *fairshare.entries(),
+        *packing.entries(),
         *packing_static.entries(),
         *quality.entries(),
         *exact.entries(),

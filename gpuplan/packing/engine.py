@@ -46,7 +46,7 @@ class Tables:
         self.gpus[:, [kernels.ENDS, kernels.RUNS_OVER]] = NEVER
         self.gpus[:, kernels.DIRTY] = 1
         self.cells = np.zeros((count, n_models, kernels.CELL_COLUMNS), np.int64)
-        self.cells[:, :, kernels.AT] = -1
+        self.cells[:, :, [kernels.AT, kernels.FAILS]] = -1
         n_lines = count if pieces.placement == "round-robin" else 1
         self.tasks, order, by_group, lines = in_line(problem, pieces, n_lines)
         self.fate = np.empty((kernels.FATE_ROWS, n), np.int64)
@@ -171,9 +171,11 @@ def settings(problem: Problem, pieces: Pieces) -> Int64:
         kernels.EVICTION: code_of(pieces, "eviction"),
         kernels.DEPTH: pieces.depth,
         kernels.ALIVE_US: NEVER if alive is None else alive,
+        kernels.LEAST_RANK: problem.tasks.priority.min(initial=NEVER),
         kernels.LAST_GPU: gpus.count - 1,
         kernels.FREE_PLACE: -1,
         kernels.NEXT_MOVE: NEVER,
+        kernels.FRESH: 1,
     }
     found = np.zeros(kernels.SETTING_COLUMNS, np.int64)
     found[kernels.LEAVING :] = -1

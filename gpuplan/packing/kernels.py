@@ -69,9 +69,10 @@ NO_CONTENTION, SHARING, SLOWDOWN = range(3)
     EVICTION,
     DEPTH,
     ALIVE_US,
-) = range(20)
+    LEAST_RANK,
+) = range(21)
 # ... where the simulation is, ...
-T, PAUSED, ARRIVED, DEADLINES, FRESH, STAMP, LAST_GPU, WAITING_NOW, ATTACHED_NOW = range(20, 29)
+T, PAUSED, ARRIVED, DEADLINES, FRESH, STAMP, LAST_GPU, WAITING_NOW, ATTACHED_NOW = range(21, 30)
 # ... how much of the tables is in use, ...
 N_STAGES, N_COPIES, N_BREACHES, N_PLACES, FREE_PLACE, N_MOVING, N_STARTABLE = range(30, 37)
 # ... when transfers were last brought up to date and when the next one ends, ...
@@ -80,7 +81,9 @@ MOVED_AT, NEXT_MOVE = range(37, 39)
 LEAVING, LEAVING_END, IDLE, IDLE_END, SAVES, SAVES_END, RESTORES, RESTORES_END, RETURNS, RETURNS_END = range(
     39, 49
 )
-SETTING_COLUMNS = 49
+# ... and the last position that backfill looked at in vain (-1: it has to look), where there is one line
+REACH = 49
+SETTING_COLUMNS = 50
 
 # ``tasks`` int64[TASK_COLUMNS, J], a column per task: what it asks for and where it stands in line, ...
 A_ARRIVAL, A_MODEL, A_PRIORITY, A_SERVICE, A_PREDICTED, A_CAME, A_MADE, A_DEADLINE, A_REJECTED, A_WHERE = (
@@ -121,10 +124,13 @@ RESERVED, FIXED, FROZEN, MOST_KV, IDLE_NEED, IDLE_TAKEN, PENDING_NEED = range(7)
 HELD, FIRST, LAST, ROOT, RUNNING, CLOCK, CLOCK_AT, SPEED, ENDS, RUNS_OVER, DIRTY = range(7, 18)
 # ... copies that take tasks, those that may start loading, transfers
 LIVE_COPIES, STARTABLE, TRANSFERS = range(18, 21)
-GPU_COLUMNS = 21
-# ``cells`` int64[G, M, CELL_COLUMNS]: the copy that takes tasks, all such copies, copies in memory, leftover
-AT, LIVE, LOADED, LEFTOVER = range(4)
-CELL_COLUMNS = 4
+# ... how often it changed, and for whom victims did not suffice since then
+VERSION, VAIN_MODEL, VAIN_RANK = range(21, 24)
+GPU_COLUMNS = 24
+# ``cells`` int64[G, M, CELL_COLUMNS]: the copy that takes tasks, all such copies, copies in memory, leftover,
+# the version of the GPU at which a task of the model did not fit
+AT, LIVE, LOADED, LEFTOVER, FAILS = range(5)
+CELL_COLUMNS = 5
 # ``lines`` int64[L, LINE_COLUMNS]: positions, the task that blocks it, the last task placed, followers in a row
 FROM, TO, BLOCKED, PLACED_LAST, IN_A_ROW = range(5)
 LINE_COLUMNS = 5
@@ -383,6 +389,8 @@ def refresh(beta: float, s: Ints, gpus: Ints, models: Ints, w: Ints, g: int, t: 
     """After all changes of an instant: the speed of service, the next end, and when memory runs over before that."""
     settle(gpus, w, g, t)
     gpus[g, DIRTY] = 0
+    gpus[g, VERSION] += 1
+    gpus[g, VAIN_MODEL] = -1
     gpus[g, ENDS] = NEVER
     gpus[g, RUNS_OVER] = NEVER
     n = gpus[g, RUNNING]
@@ -715,6 +723,8 @@ def enter_line(s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, fate: Ints
         gone(s, w, fate, x, TIMED_OUT, t)
         return
     join(q, tasks.shape[1], tasks[A_WHERE, j])
+    if tasks[A_WHERE, j] < s[REACH]:
+        s[REACH] = -1
     if s[ORDER] == BY_MODEL:
         join(grouped, tasks.shape[1], tasks[A_GROUPED, j])
     s[WAITING_NOW] += 1
@@ -725,6 +735,8 @@ def leave_line(s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, x: int) ->
     """A task waits no more."""
     j = w[x, TASK]
     part(q, tasks.shape[1], tasks[A_WHERE, j])
+    if tasks[A_WHERE, j] <= s[REACH]:
+        s[REACH] = -1
     if s[ORDER] == BY_MODEL:
         part(grouped, tasks.shape[1], tasks[A_GROUPED, j])
     s[WAITING_NOW] -= 1
@@ -1178,15 +1190,21 @@ def time_out(
 @njit_step
 def fits(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: int, m: int, t: int) -> Number:
     """How a task of model ``m`` can be placed on ``g``: 1 beside others, 2 with a new copy, 3 after evictions."""
-    if gpus[g, HELD] >= s[GPU_TASKS]:
+    if cells[g, m, FAILS] == gpus[g, VERSION] and not gpus[g, DIRTY]:
         return 0
-    i = cells[g, m, AT]
-    if i >= 0:
-        return 1 if c[i, C_HELD] < models[m, MODEL_TASKS] else 0
-    lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
-    if lacks <= 0:
-        return 2
-    return 3 if lacks <= (gpus[g, IDLE_TAKEN] if s[ON_FREE] else gpus[g, IDLE_NEED]) else 0
+    if gpus[g, HELD] < s[GPU_TASKS]:
+        i = cells[g, m, AT]
+        if i >= 0:
+            if c[i, C_HELD] < models[m, MODEL_TASKS]:
+                return 1
+        else:
+            lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
+            if lacks <= 0:
+                return 2
+            if lacks <= (gpus[g, IDLE_TAKEN] if s[ON_FREE] else gpus[g, IDLE_NEED]):
+                return 3
+    cells[g, m, FAILS] = gpus[g, VERSION]
+    return 0
 
 
 @njit_leaf
@@ -1458,11 +1476,16 @@ def preempt(
     for g in range(len(gpus)):
         if gpus[g, RUNNING] == 0 or (s[PLACEMENT] == ROUND_ROBIN and g != w[x, LINE]):
             continue
+        if not gpus[g, DIRTY] and gpus[g, VAIN_MODEL] == w[x, MODEL] and gpus[g, VAIN_RANK] == w[x, PRIORITY]:
+            continue  # there are no more victims than then
         n = victims_needed(s, gpus, models, cells, w, c, x, i64(g), fewest - 1, t)
         forget_victims(gpus, cells, c, g)
         if n > 0:
             best = i64(g)
             fewest = n
+        elif best < 0:
+            gpus[g, VAIN_MODEL] = w[x, MODEL]
+            gpus[g, VAIN_RANK] = w[x, PRIORITY]
     if best < 0:
         return 0
     g = best
@@ -1569,6 +1592,7 @@ def try_place(
     if (
         may_preempt
         and s[PREEMPT] != PREEMPT_NEVER
+        and w[x, PRIORITY] > s[LEAST_RANK]
         and preempt(s, gpus, models, cells, w, c, stages, copies, x, t)
     ):
         models[m, FAILED_AT] = 0  # others of the model may join it
@@ -1605,9 +1629,10 @@ def place_line(
             return 0
         if no_room(s, stages, copies, breaches):
             return 1
-        if s[ORDER] != BACKFILL and not s[FRESH] and lines[line, BLOCKED] == w[x, TASK]:
-            return 0  # it could not be placed before, and nothing has become free
-        if try_place(s, gpus, models, cells, w, c, stages, copies, x, 1, t):
+        head = lines[line, BLOCKED] == w[x, TASK] and not s[FRESH]
+        if head and (s[ORDER] != BACKFILL or s[REACH] >= 0):
+            return 0  # it could not be placed before, nor could those behind it, and nothing has become free
+        if not head and try_place(s, gpus, models, cells, w, c, stages, copies, x, 1, t):
             took_turn(s, tasks, w, q, grouped, lines, x, line)
             run_over(s, gpus, models, w, c, stages, breaches, fate, s[LAST_GPU], t)
             continue
@@ -1620,15 +1645,19 @@ def place_line(
             p = following(q, n, p + 1, lines[line, TO])
             if p < 0:
                 break
-            x = tasks[A_PLACE, order[p]]
+            if models[tasks[A_MODEL, order[p]], FAILED_AT] == s[STAMP]:
+                continue
             if no_room(s, stages, copies, breaches):
                 return 1
+            x = tasks[A_PLACE, order[p]]
             if try_place(s, gpus, models, cells, w, c, stages, copies, x, 0, t):
                 took_turn(s, tasks, w, q, grouped, lines, x, line)
                 again = 1
                 if run_over(s, gpus, models, w, c, stages, breaches, fate, s[LAST_GPU], t):
                     break  # something has become free: the first may have its turn
         if not again:
+            if len(lines) == 1:
+                s[REACH] = p if p >= 0 else i64(NEVER)
             return 0
 
 
@@ -1755,7 +1784,7 @@ def run_pack(
                     run_over(s, gpus, models, w, c, stages, breaches, fate, i64(g), t)
             if s[IDLE] >= 0:
                 expire(s, gpus, models, cells, w, c, copies, t)
-            s[STAMP] += 1
+            s[STAMP] += s[FRESH]
         if s[PAUSED] <= 1:
             s[PAUSED] = 0
             if arrive(s, tasks, w, q, grouped, deadlines, len(lines), fate, t):
