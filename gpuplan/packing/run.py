@@ -1,7 +1,6 @@
 """Runs: pack a scenario's models under a policy, and what is known about the result."""
 
 import hashlib
-import html
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -13,11 +12,12 @@ import numpy.typing as npt
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.packing import figures as counting
-from gpuplan.packing.figures import UNITS, Figures
+from gpuplan.packing.figures import MEANINGS, UNITS, Figures
 from gpuplan.packing.ledger import Ledger, ledger
 from gpuplan.packing.memory import Memory
 from gpuplan.packing.model import SECOND, PackingScenario, Pieces
 from gpuplan.packing.raw import Breaches, Copies, RawPack, Stages
+from gpuplan.side_by_side import SideBySide, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,10 +154,11 @@ class PackRun:
         except ValueError:
             rule = "must be seconds, or text with a unit such as 3 min"
             raise InputError(self.scenario.name, [Mistake("t", rule, t)]) from None
-        if not 0 <= seconds * SECOND <= self.raw.end_us:
+        found = round(seconds * SECOND)
+        if not 0 <= found <= self.raw.end_us:
             rule = f"must be from 0 to {self.end_s} s, the end of the run"
             raise InputError(self.scenario.name, [Mistake("t", rule, t)])
-        return round(seconds * SECOND)
+        return found
 
     # ------------------------------------------------------------------ tables
 
@@ -235,82 +236,21 @@ class PackRun:
         return Comparison({self.policy: self})._repr_html_()
 
 
-class Comparison:
+class Comparison(SideBySide[PackRun]):
     """Runs of one scenario side by side: ``runs`` by policy, ``table`` tidy, ``wide`` for reading."""
 
-    def __init__(self, runs: Mapping[str, PackRun]) -> None:
-        self.runs = dict(runs)
-
-    def __getitem__(self, policy: str) -> PackRun:
-        return self.runs[policy]
+    units = UNITS
+    meanings = MEANINGS
 
     @property
-    def scenario(self) -> PackingScenario:
-        """The scenario that all runs are of."""
-        return next(iter(self.runs.values())).scenario
-
-    @cached_property
-    def table(self) -> "pd.DataFrame":
-        """Tidy: a row per policy and figure, with ``policy, figure, value, unit``."""
-        import pandas as pd
-
-        rows = [
-            (name, figure, None if value is None else float(value), UNITS[figure])
-            for name, run in self.runs.items()
-            for figure, value in run.figures.items()
-        ]
-        table = pd.DataFrame(rows, columns=["policy", "figure", "value", "unit"])
-        return table.astype({"value": float})
-
-    @cached_property
-    def wide(self) -> "pd.DataFrame":
-        """A row per figure, a column per policy (units in `gpuplan.packing.figures.UNITS`)."""
-        import pandas as pd
-
-        columns = {name: pd.Series(run.figures, dtype=float) for name, run in self.runs.items()}
-        wide = pd.DataFrame(columns)
-        wide.index.name = "figure"
-        return wide
-
-    def __repr__(self) -> str:
-        lines = [f"{shorten(self.scenario.name)}: {len(self.runs)} run{'s' if len(self.runs) != 1 else ''}"]
-        width = max(map(len, UNITS))
-        columns = {name: max(len(name), 12) for name in self.runs}
-        lines.append(" " * width + "".join(f"  {name:>{columns[name]}}" for name in self.runs))
-        for figure, unit in UNITS.items():
-            cells = (
-                f"  {shown(figure, run.figures[figure]):>{columns[name]}}" for name, run in self.runs.items()
-            )
-            lines.append(f"{figure:<{width}}" + "".join(cells) + f"  {unit}")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.runs)
-        body = []
-        for figure, unit in UNITS.items():
-            cells = "".join(
-                f'<td style="text-align:right">{shown(figure, run.figures[figure])}</td>'
-                for run in self.runs.values()
-            )
-            meaning = html.escape(counting.MEANINGS[figure])
-            body.append(
-                f'<tr><th scope="row" style="text-align:left" title="{meaning}">{figure.replace("_", " ")}</th>'
-                f'{cells}<td style="text-align:left">{unit}</td></tr>'
-            )
-        caption = html.escape(shorten(self.scenario.name))
-        return (
-            f"<table><caption>{caption}</caption><thead><tr><th></th>{head}<th>unit</th></tr></thead>"
-            f"<tbody>{''.join(body)}</tbody></table>"
-        )
+    def runs(self) -> dict[str, PackRun]:
+        """The runs by policy."""
+        return self.results
 
 
 def shown(figure: str, value: float | int | None) -> str:
     """A figure as text: shares in per cent with one decimal, amounts with two, counts whole."""
-    if value is None:
-        return "none"
-    if UNITS[figure].startswith("share"):
-        return f"{value:.1%}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    return as_text(value, UNITS[figure])
 
 
 def pack(scenario: Any, policy: str | None = None) -> PackRun:

@@ -220,6 +220,9 @@ def test_instants_are_read_in_seconds_and_units() -> None:
     run = run_of(*preempted())
     assert run.instant(61e-6) == 61
     assert run.instant("0.00003") == 30
+    # as a float it may lie a hair above the end of the run
+    long = run_of(run.problem, replace(run.raw, end_us=33))
+    assert long.instant(33 / 1e6 * (1 + 1e-15)) == 33
     assert run.instant("0 s") == 0
     assert run.row_of("1") == 1
 
