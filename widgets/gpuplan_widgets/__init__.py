@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gpuplan_widgets.fairshare import FairShareExplorer
     from gpuplan_widgets.job_table import JobTable
     from gpuplan_widgets.live_chart import LiveChart
+    from gpuplan_widgets.packing import PackingExplorer
     from gpuplan_widgets.rolling import RollingExplorer
 
 _HOMES = {
@@ -19,6 +20,7 @@ _HOMES = {
     "FairShareExplorer": "fairshare",
     "JobTable": "job_table",
     "LiveChart": "live_chart",
+    "PackingExplorer": "packing",
     "RollingExplorer": "rolling",
 }
 
@@ -28,6 +30,7 @@ __all__ = [
     "FairShareExplorer",
     "JobTable",
     "LiveChart",
+    "PackingExplorer",
     "RollingExplorer",
 ]
 
