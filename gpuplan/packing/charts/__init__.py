@@ -9,11 +9,13 @@ from gpuplan.packing.charts.gantt import gantt_chart
 from gpuplan.packing.charts.live import live_data, live_spec
 from gpuplan.packing.charts.memory import memory_chart
 from gpuplan.packing.charts.split import split_chart
+from gpuplan.packing.charts.throughput import latency_throughput_chart
 
 __all__ = [
     "fit_chart",
     "fragmentation_chart",
     "gantt_chart",
+    "latency_throughput_chart",
     "live_data",
     "live_spec",
     "memory_chart",

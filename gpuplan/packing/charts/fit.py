@@ -10,6 +10,7 @@ from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.clock import Clock, bin_of, clock_of, edges_of, words
 from gpuplan.packing.charts.colours import INK, PANE
 from gpuplan.packing.model import GIB, SECOND, Floats, Int64
+from gpuplan.packing.progress import distinct
 
 if TYPE_CHECKING:
     from gpuplan.gantt.offline import OfflineChart
@@ -23,6 +24,7 @@ EXACT, BINS = 300, 240
 _FREE_PX, _FIT_PX, _BESIDE, _NAMES_PX, _NAME_GAP_PX = 130, 220, 70, 190, 13
 
 USABLE, FRAGMENTED = "#56B4E9", "#D55E00"
+_LINE = "dark ? '#56B4E9' : '#0072B2'"
 _WORDS = ("fits a model drawn by popularity (plain)", "fragmented: too little for it (lined)")
 
 
@@ -105,7 +107,7 @@ def free_columns(
 
 def _binned(when: Int64, level: Floats, edges: Int64) -> tuple[Floats, Floats, Floats]:
     """Mean, least and most over bins of a level that holds from instants on (0 first)."""
-    t = np.unique(np.concatenate([when, edges[:-1]]))
+    t = distinct(np.concatenate([when, edges[:-1]]))
     values = level[np.searchsorted(when, t, "right") - 1]
     at = np.searchsorted(t, edges[:-1])
     length = np.diff(np.append(t, edges[-1]))
@@ -179,7 +181,7 @@ def largest_panel(
         "stroke": {"expr": INK},
         "strokeOpacity": 0.55,
     }
-    line = {"type": "line", "strokeWidth": 2, "stroke": "#0072B2", "clip": True}
+    line = {"type": "line", "strokeWidth": 2, "stroke": {"expr": _LINE}, "clip": True}
     casing = line | {"strokeWidth": 4, "stroke": {"expr": PANE}, "strokeOpacity": 0.7}
     text = {
         "type": "text",
@@ -202,7 +204,7 @@ def largest_panel(
         mark(needs, rule, {"y": y("need")}),
         mark(
             data,
-            {"type": "area", "fill": "#0072B2", "fillOpacity": 0.22, "clip": True},
+            {"type": "area", "fill": {"expr": _LINE}, "fillOpacity": 0.22, "clip": True},
             {"x": x, "y": y("low"), "y2": {"field": "high"}},
         ),
         mark(data, casing, {"x": x, "y": y("free")}),

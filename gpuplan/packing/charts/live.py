@@ -8,8 +8,9 @@ import numpy as np
 from gpuplan import theme
 from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark
 from gpuplan.packing.charts import fit, gantt, heads, memory, split
-from gpuplan.packing.charts.clock import Clock, bin_of, words
-from gpuplan.packing.charts.colours import STAGE_WORDS, look_params, palette_of
+from gpuplan.packing.charts.clock import Clock, bin_of
+from gpuplan.packing.charts.clock import words as told
+from gpuplan.packing.charts.colours import look_params, palette_of
 from gpuplan.packing.charts.gantt_data import picture as drawn_of
 from gpuplan.packing.charts.memory_data import memory_picture, panels_of
 from gpuplan.packing.model import NEVER, SECOND
@@ -56,6 +57,9 @@ def live_spec(
     palette, clock, inner = palette_of(problem, MODELS), live_clock(problem), _inner(width, layout)
     zoom = {"nice": False, "zero": False, "domain": {"param": "brush", "encoding": "x"}}
     panels = len(panels_of(problem.scenario.gpus.count, PANELS))
+    # One scale for memory and Gantt, and so one legend.
+    tasks_too = has_gantt(problem, picture)
+    words = (*memory.MEMORY_WORDS, *gantt.GANTT_WORDS) if tasks_too else memory.MEMORY_WORDS
     rows: list[list[Spec]] = []
     for number in range(panels):
         first = number == 0
@@ -64,17 +68,18 @@ def live_spec(
             panel = memory.memory_panel(
                 palette, clock, side, number, inner, _height(panels),
                 page_width=width if first else 0, x_scale=None if first else zoom, labels=first,
+                words=words,
             )  # fmt: skip
             if first:
                 panel["layer"] += _heading(f"{side}_head", inner)
             cells.append(panel)
         rows.append(cells)
     params: list[Spec] = []
-    if has_gantt(problem, picture):
+    if tasks_too:
         height = _gantt_height(problem)
         rows.append(
             [
-                gantt.gantt_spec(palette, clock, side, inner, height, words=STAGE_WORDS, x_scale=zoom)
+                gantt.gantt_spec(palette, clock, side, inner, height, words=words, x_scale=zoom)
                 for side in SIDES
             ]
         )
@@ -166,8 +171,8 @@ def headline(run: "PackRun") -> str:
     found = run.figures
     latency, wait = found["latency_mean_s"], found["wait_p95_s"]
     parts = [f"{found['tasks_done']:,} of {found['tasks_arrived']:,} tasks done"]
-    parts.append(f"latency {'–' if latency is None else words(latency)}")
-    parts.append(f"wait p95 {'–' if wait is None else words(wait)}")
+    parts.append(f"latency {'–' if latency is None else told(latency)}")
+    parts.append(f"wait p95 {'–' if wait is None else told(wait)}")
     parts.append(f"{found['out_of_memory']:,} OOM")
     return ", ".join(parts)
 

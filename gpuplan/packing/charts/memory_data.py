@@ -9,7 +9,8 @@ from gpuplan.gantt import Columns, safe_text
 from gpuplan.packing.charts.clock import Clock, bin_of, edges_of, words
 from gpuplan.packing.charts.colours import Palette
 from gpuplan.packing.model import GIB, SECOND, Floats, Int64
-from gpuplan.packing.progress import distinct, steps
+from gpuplan.packing.progress import SCALE, distinct, steps
+from gpuplan.packing.raw import LOAD, RESTORE, RUN
 from gpuplan.packing.words import seconds
 
 if TYPE_CHECKING:
@@ -170,17 +171,58 @@ def _means(memory: "Memory", gpu: int, edges: Int64) -> tuple[Floats, Floats, Fl
     end_us = int(edges[-1])
     t = distinct(np.concatenate([memory.changes(gpu), edges[:-1]]))
     t = t[t < end_us]
-    first, last = memory.at(gpu, t), memory.at(gpu, np.append(t[1:], end_us) - 1)
-    length = np.diff(np.append(t, end_us)).astype(float)
+    until = np.append(t[1:], end_us)
+    fixed = memory.fixed(gpu, t)
+    first, last = kv_levels(memory, gpu, t, until)
+    length = (until - t).astype(float)
     at = np.searchsorted(t, edges[:-1])
     wide = np.diff(edges) * float(GIB)
 
-    def mean(values: Floats) -> Floats:
+    def mean(values: Floats | Int64) -> Floats:
         found: Floats = np.add.reduceat(values * length, at) / wide
         return found
 
-    asleep, reserved = mean(first.asleep.astype(float)), mean(first.reserved.astype(float))
-    return asleep, mean((first.kv + last.kv) / 2), reserved, np.maximum.reduceat(last.actual, at) / GIB
+    peak = np.maximum.reduceat(fixed["weights"] + fixed["asleep"] + last, at) / GIB
+    return mean(fixed["asleep"]), mean((first + last) / 2), mean(fixed["reserved"]), peak
+
+
+def kv_levels(memory: "Memory", gpu: int, time_us: Int64, until_us: Int64) -> tuple[Floats, Floats]:
+    """KV of a GPU at instants and just before later ones, bytes, as if it grew without steps.
+
+    All tasks that run on a GPU go at one speed, so that their KV is a level plus a slope times what one of them would
+    have got so far; both change with the tasks only. No pair of a task and an instant is looked at.
+
+    Parameters
+    ----------
+    memory, gpu
+    time_us, until_us : int64[T]
+        No task comes or goes between an instant and its later one.
+    """
+    tasks, rows, progress = memory.problem.tasks, memory.raw.stages, memory.progress
+    start = np.where(rows.kind == RESTORE, rows.frozen_from_us, rows.start_us)
+    some = np.flatnonzero((rows.gpu == gpu) & (rows.kind != LOAD) & (rows.end_us > start))
+    task, begin, end = rows.task[some], start[some], rows.end_us[some]
+    service = progress.gpus[gpu]
+    got = np.append(0.0, np.cumsum(np.diff(service.time_us) * (service.speed[:-1] / SCALE)))
+
+    def served(t: Int64) -> Floats:
+        k = np.searchsorted(service.time_us, t, "right") - 1
+        found: Floats = got[k] + (t - service.time_us[k]) * (service.speed[k] / SCALE)
+        return found
+
+    per_token = memory.kv_per_token[tasks.model[task]].astype(float)
+    slope = per_token * tasks.tokens_out[task] / np.maximum(tasks.service_us[task], 1)
+    level = per_token * tasks.tokens_in[task] + slope * (progress.before[some] / SCALE)
+    runs = rows.kind[some] == RUN
+    slope = np.where(runs, slope, 0.0)
+    level = level - slope * np.where(runs, served(begin), 0.0)
+
+    order = np.argsort(np.append(begin, end), kind="stable")
+    when = np.append(begin, end)[order]
+    base, rise = (np.append(0.0, np.cumsum(np.append(v, -v)[order])) for v in (level, slope))
+    k = np.searchsorted(when, time_us, "right")
+    first, last = (np.maximum(base[k] + rise[k] * served(t), 0.0) for t in (time_us, until_us))
+    return first, last
 
 
 def binned_spans(start: Int64, end: Int64, amount: Floats, group: Int64, groups: int, edges: Int64) -> Floats:
