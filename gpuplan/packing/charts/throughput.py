@@ -34,8 +34,9 @@ _SHAPES = (
 #: Pixels of the drawing area, beside it, and to the right of it for words at the last points.
 _HEIGHT, _BESIDE, _RIGHT = 340, 70, 90
 
-#: Up to so many points have their words beside them.
-_LABELS = 24
+#: Size of a letter beside a point, and where its words are tried: right below, right above, left below, left above.
+_LETTER_PX, _LINE_PX = 6.2, 12
+_PLACES = ((8, 10), (8, -9), (-8, 10), (-8, -9))
 
 
 def latency_throughput_chart(
@@ -46,7 +47,7 @@ def latency_throughput_chart(
     width: int = 820,
     mode: theme.Mode = "light",
 ) -> "OfflineChart":
-    """Tasks done per second against their mean latency, with the 95th percentile where it is known.
+    """Tasks done per second against their mean latency.
 
     Parameters
     ----------
@@ -72,11 +73,13 @@ def latency_throughput_chart(
 
     columns, about = _points(points, scenario, label)
     policies = list(dict.fromkeys(columns["policy"]))
-    spec = throughput_panel("points", policies, max(220, width - _BESIDE - _RIGHT), _HEIGHT)
+    inner = max(220, width - _BESIDE - _RIGHT)
+    columns |= label_columns(columns, inner, _HEIGHT)
+    spec = throughput_panel("points", policies, inner, _HEIGHT)
     changing = f" Beside a point: {safe_text(label, 60)}." if label else ""
     spec["title"] = heads.head(
         "Throughput against latency (tasks per second, seconds)",
-        [*about, f"Mean latency of the tasks done; strokes up to the 95th percentile.{changing}"],
+        [*about, f"Mean latency of the tasks done.{changing}"],
         width,
     )
     spec["params"] = theme.fill_params()
@@ -108,13 +111,13 @@ def _points(
 
 
 def point_columns(rows: Sequence[dict[str, Any]], texts: Sequence[str]) -> Columns:
-    """``policy, n`` (their order), ``x`` (latency), ``y`` (throughput), ``p95, says, label``.
+    """``policy, n`` (their order), ``x`` (latency), ``y`` (throughput), ``says, label``.
 
     A point without a latency (nothing was done) is left out.
     """
     keys = list(dict.fromkeys(str(row["policy"]) for row in rows))
     names = dict(zip(keys, told_apart([safe_text(key, 60) for key in keys]), strict=True))
-    columns: Columns = {key: [] for key in ("policy", "n", "x", "y", "p95", "says", "label")}
+    columns: Columns = {key: [] for key in ("policy", "n", "x", "y", "says", "label")}
     for number, (row, text) in enumerate(zip(rows, texts, strict=True)):
         latency, throughput = _number(row["latency_mean_s"]), _number(row["throughput_per_s"])
         if latency is None or throughput is None:
@@ -127,12 +130,40 @@ def point_columns(rows: Sequence[dict[str, Any]], texts: Sequence[str]) -> Colum
         columns["n"].append(number)
         columns["x"].append(round(latency, 5))
         columns["y"].append(round(throughput, 6))
-        columns["p95"].append(round(max(latency, p95), 5) if p95 is not None else round(latency, 5))
         columns["says"].append(f"{text}: {says}" if text else says)
-        columns["label"].append(text if len(rows) <= _LABELS else "")
+        columns["label"].append(text)
     if not columns["x"]:
         raise ValueError("there is no point to draw: no task was done")
     return columns
+
+
+def label_columns(columns: Columns, width: int, height: int) -> Columns:
+    """Where the words of points stand without covering each other or a point: ``label, dx, dy``; else they go."""
+    most_x, most_y = max(columns["x"]) or 1.0, max(columns["y"]) or 1.0
+    at = [
+        (x / most_x * width, (1 - y / most_y) * height)
+        for x, y in zip(columns["x"], columns["y"], strict=True)
+    ]
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in at]
+    found: Columns = {"label": [], "dx": [], "dy": []}
+    for (x, y), text in zip(at, columns["label"], strict=True):
+        place = (0, 0)
+        wide = _LETTER_PX * len(text)
+        for dx, dy in _PLACES if text else ():
+            left = x + dx if dx > 0 else x + dx - wide
+            box = (left, y + dy - _LINE_PX / 2, left + wide, y + dy + _LINE_PX / 2)
+            if left >= 0 and not any(_meet(box, other) for other in taken):
+                place = (dx, dy)
+                taken.append(box)
+                break
+        found["label"].append(text if place != (0, 0) else "")
+        found["dx"].append(place[0])
+        found["dy"].append(place[1])
+    return found
+
+
+def _meet(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _number(value: Any) -> float | None:
@@ -166,7 +197,6 @@ def throughput_panel(data: str, policies: Sequence[str], width: int, height: int
     order = field("n")
     tips = [field("policy", "nominal"), field("says", "nominal", title="point")]
     line = {"type": "line", "strokeWidth": 1.6, "strokeOpacity": 0.8, "clip": True}
-    reach = {"type": "rule", "strokeWidth": 1, "strokeOpacity": 0.55}
     dot = {
         "type": "point",
         "size": 85,
@@ -178,9 +208,9 @@ def throughput_panel(data: str, policies: Sequence[str], width: int, height: int
     text = {
         "type": "text",
         "style": "gp-note",
-        "align": "left",
-        "dx": 7,
-        "dy": 11,
+        "align": {"expr": "datum.dx < 0 ? 'right' : 'left'"},
+        "dx": {"expr": "datum.dx"},
+        "dy": {"expr": "datum.dy"},
         "fontSize": 10,
         "clip": False,
     }
@@ -188,11 +218,10 @@ def throughput_panel(data: str, policies: Sequence[str], width: int, height: int
         "width": width,
         "height": height,
         "layer": [
-            mark(data, reach, {"x": x, "x2": {"field": "p95"}, "y": y, "stroke": colour | {"legend": None}}),
             mark(
                 data,
                 line,
-                {"x": x, "y": y, "stroke": colour | {"legend": None}, "strokeDash": dash, "order": order},
+                {"x": x, "y": y, "stroke": colour, "strokeDash": dash, "order": order},
             ),
             mark(data, dot, {"x": x, "y": y, "fill": colour, "shape": shape, "tooltip": tips}),
             mark(data, text, {"x": x, "y": y, "text": field("label", "nominal")}),
