@@ -232,6 +232,7 @@ def test_a_scenario_with_tasks_of_its_own_has_no_controls_for_generated_ones():
     explorer = PackingExplorer("one-gpu-idles")
     off = {name for name in GENERATED if getattr(explorer.controls, name).disabled}
     assert off == set(GENERATED)
+    assert "the tasks are the scenario's own" in plain(explorer._hints["rate"])
     explorer.controls.margin.value = 100 * 0.3
     scenario = gp.load("one-gpu-idles").replace({"admission.margin": 0.3})
     assert shows(explorer, scenario, "best-fit", "worst-fit")
@@ -400,7 +401,7 @@ def test_rejected_tasks_and_tasks_given_up_are_said():
         explorer.account.summary
     )
     explorer.controls.situation.value = "asleep-but-heavy"
-    assert "best-fit: 1 task given up after 3 retries." in plain(explorer.account.summary)
+    assert "both policies: 1 task given up after 3 retries." in plain(explorer.account.summary)
 
 
 def test_contention_and_costs_are_always_said(explorer):

@@ -238,7 +238,8 @@ class PackingExplorer(Answering, W.VBox):
             about = c.about_html(pieces.placement, pieces.order, pieces.eviction)
             for kind in KINDS:
                 set_html(self._hints[f"{side}_{kind}"], about[kind])
-        hints = {"rate": overload(runs["left"]), "mix": "" if scenario.tasks else c.mean_size(scenario)}
+        own = "not generated: the tasks are the scenario's own" if scenario.tasks is not None else ""
+        hints = {"rate": own or overload(runs["left"]), "mix": "" if own else c.mean_size(scenario)}
         for name, words in hints.items():
             set_html(self._hints[name], f'<div class="gp-hint">{html.escape(words)}</div>' if words else "")
 

@@ -306,11 +306,8 @@ def layout(controls: PackingControls, about: Any, hints: dict[str, Any]) -> Any:
     def row(*names: str) -> Any:
         return box("gp-control-row", [control(name) for name in names])
 
-    def column(side: str) -> Any:
-        return box("gp-pack-side", [control(f"{side}_{kind}") for kind in KINDS])
-
     more = W.Accordion(
-        [row("count", "seed", "urgent", "keep_alive", "admit", "context", "gantt")],
+        [row("count", "seed", "keep_alive", "admit", "context", "gantt")],
         titles=("More controls",),
         selected_index=None,
     )
@@ -319,8 +316,9 @@ def layout(controls: PackingControls, about: Any, hints: dict[str, Any]) -> Any:
         [
             row("situation"),
             about,
-            box("gp-control-row", [column("left"), column("right")]),
-            row("margin", "slots", "rate", "burst", "mix"),
+            # pair by pair, so that what stands beside each other is of one kind
+            *(row(f"left_{kind}", f"right_{kind}") for kind in KINDS),
+            row("margin", "slots", "rate", "burst", "mix", "urgent"),
             row("when", "threshold", "save", "restore", "contention", "beta"),
             more,
         ],

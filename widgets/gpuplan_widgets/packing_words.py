@@ -1,7 +1,7 @@
 """What a pair of packing runs says, in words: who waits and for what, what runs out, what must not be misread."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -120,19 +120,31 @@ def _signed(change: float) -> str:
 
 
 def notes(runs: Mapping[str, PackRun], remarks: Sequence[str] = ()) -> list[str]:
-    """What a person may misread: memory that ran out, what was given up, waits that grow, what is assumed."""
-    sides = list({run.policy: run for run in runs.values()}.values())
-    told = list(remarks)
-    for tell in (_out_of_memory, _lost, _growing, _open):
-        told += [sentence for run in sides for sentence in tell(run)]
-    told += _rejected(sides[0])
-    told.append(_assumed(sides[0]))
+    """What a person may misread: what was given up, waits that grow or did not end, what is assumed."""
+    first = runs["left"]
+    told = [*remarks, *(note for tell in (_lost, _growing, _open) for note in of_sides(runs, tell))]
+    told += _rejected(first)
+    told.append(_assumed(first))
     # the one about the load stands above
-    told += [safe_text(note, 300) for note in sides[0].scenario.notes if not note.startswith("Load ")]
+    told += [safe_text(note, 300) for note in first.scenario.notes if not note.startswith("Load ")]
     return list(dict.fromkeys(told))
 
 
-def _out_of_memory(run: PackRun) -> list[str]:
+def of_sides(runs: Mapping[str, PackRun], tell: Callable[[PackRun], list[str]]) -> list[str]:
+    """What is to be said about each policy, with its name; once where it is the same."""
+    left, right = tell(runs["left"]), tell(runs["right"])
+    if left == right:
+        who = "both policies" if runs["left"].policy != runs["right"].policy else runs["left"].policy
+        return [f"{who}: {sentence}" for sentence in left]
+    return [
+        f"{runs[side].policy}: {told}"
+        for side, found in zip(("left", "right"), (left, right), strict=True)
+        for told in found
+    ]
+
+
+def out_of_memory(run: PackRun) -> list[str]:
+    """How often memory ran out, when, and which models it hit; nothing where it never did."""
     count = run.figures["out_of_memory"]
     if not count:
         return []
@@ -150,7 +162,7 @@ def _out_of_memory(run: PackRun) -> list[str]:
     what += [f"{len(rows) - loads:,} while tasks ran"] if len(rows) > loads else []
     times = "once" if count == 1 else f"{count:,} times"
     return [
-        f"{run.policy}: memory ran out {times} ({', '.join(what)}); it hit {', '.join(most[:NAMED])}{more}."
+        f"memory ran out {times} ({', '.join(what)}); it hit tasks and loads of {', '.join(most[:NAMED])}{more}."
     ]
 
 
@@ -159,12 +171,12 @@ def _lost(run: PackRun) -> list[str]:
     if found["tasks_failed"]:
         most = run.scenario.retry.most
         again = "retry" if most == 1 else "retries"
-        said.append(f"{run.policy}: {_tasks(found['tasks_failed'])} given up after {most} {again}.")
+        said.append(f"{_tasks(found['tasks_failed'])} given up after {most} {again}.")
     if found["tasks_timed_out"]:
-        said.append(f"{run.policy}: {_tasks(found['tasks_timed_out'])} left at the deadline, never served.")
+        said.append(f"{_tasks(found['tasks_timed_out'])} left at the deadline, never served.")
     if found["tasks_in_system"]:
         said.append(
-            f"{run.policy}: {_tasks(found['tasks_in_system'])} still wait or run when the run ends; latencies "
+            f"{_tasks(found['tasks_in_system'])} still wait or run when the run ends; latencies "
             "are those of the tasks that were done."
         )
     return said
@@ -186,7 +198,7 @@ def _growing(run: PackRun) -> list[str]:
     if last <= _GROWS * max(first, service):
         return []
     return [
-        f"{run.policy}: waits grow during the run (the first half waits {seconds(first)} on average, the last tenth "
+        f"waits grow during the run (the first half waits {seconds(first)} on average, the last tenth "
         f"{seconds(last)}): this policy does not keep up with the load, or a burst came at the end."
     ]
 
@@ -195,9 +207,7 @@ def _open(run: PackRun) -> list[str]:
     count = run.figures["waits_are_lower_bounds"]
     if not count:
         return []
-    return [
-        f"{run.policy}: {_tasks(count)} never came to run; such waits count as waited so far (at least that)."
-    ]
+    return [f"{_tasks(count)} never came to run; such waits count as waited so far (at least that)."]
 
 
 def _rejected(run: PackRun) -> list[str]:
@@ -247,6 +257,7 @@ def summary_html(
     left, right = runs["left"], runs["right"]
     told = [differences(left, right)] if left.policy != right.policy else []
     sides = ("right", "left") if left.policy != right.policy else ("right",)
+    told += of_sides(runs, out_of_memory)
     told += [moved(given[side], runs[side]) for side in sides if side in given]
     never = overload(left) if offered_load(left.scenario) >= 1 else ""
     alert = f'<p class="gp-pack-alert">{html.escape(never)}</p>' if never else ""
