@@ -197,7 +197,7 @@ def inline(spec: Spec, data: Mapping[str, Columns], mode: theme.Mode = "light") 
     whole = spec | {
         "datasets": {name: records(columns) for name, columns in data.items()},
         "config": theme.config(mode) | {"background": theme.PAPER[mode]},
-        "usermeta": {"embedOptions": {"actions": actions}},
+        "usermeta": {**spec.get("usermeta", {}), "embedOptions": {"actions": actions}},
     }
     if "params" in whole:
         whole["params"] = theme.in_mode(whole["params"], mode)

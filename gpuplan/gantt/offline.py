@@ -13,6 +13,9 @@ from gpuplan import theme
 from gpuplan.gantt.columns import Columns
 from gpuplan.gantt.layers import SCHEMA, Spec, unbroken
 
+#: Key of `usermeta`: dots per pixel of the picture in a notebook; without it 1.5.
+PICTURE_SCALE = "picture_scale"
+
 
 class OfflineChart(alt.Chart):
     """Altair chart around a finished spec: `to_dict`, `to_json`, `to_html(inline=True)`, `save` and `show` work.
@@ -65,7 +68,9 @@ class OfflineChart(alt.Chart):
             import vl_convert
         except ImportError:
             return bundle
-        picture = repacked(vl_convert.vegalite_to_png(drawing.still(self.to_dict()), scale=1.5))
+        whole = self.to_dict()
+        scale = whole.get("usermeta", {}).get(PICTURE_SCALE, 1.5)
+        picture = repacked(vl_convert.vegalite_to_png(drawing.still(whole), scale=scale))
         bundle["image/png"] = base64.b64encode(picture).decode("ascii")
         return bundle
 

@@ -59,6 +59,7 @@ def test_the_notebooks_of_the_issue_are_there() -> None:
         "02-how-good-is-good.ipynb",
         "03-when-forecasts-are-wrong.ipynb",
         "04-budgets-not-priorities.ipynb",
+        "05-what-fits-where.ipynb",
         "real-philly-day.ipynb",
         "real-days-as-they-unfold.ipynb",
         "real-weeks-of-virtual-clusters.ipynb",
@@ -111,12 +112,14 @@ def test_every_picture_has_a_second_form_with_its_numbers(name: str) -> None:
                 said = (
                     r"utilization \d+\.\d %|: \w[\w ]* [+−±][\d,]+\.\d|objective -?[\d,]+\.\d to -?[\d,]+\.\d"
                     r"|\d+\.\d ?%|in \d+ hours|loss \d+\.\d+ h|: [\d.]+ \(-?[\d.]+ to [\d.]+\)"
-                    r"|p50 / p90 / p99 \d"
+                    r"|p50 / p90 / p99 \d|wait of urgent tasks \d+\.\d s"
                 )
                 assert re.search(said, data["text/plain"])
             if "Explorer" in data.get("text/plain", ""):
                 drawn += 1
-                assert re.search(r"(utilization|objective|goodput).*\d+\.\d", data["text/html"], re.DOTALL)
+                assert re.search(
+                    r"(utilization|objective|goodput|latency mean).*\d+\.\d", data["text/html"], re.DOTALL
+                )
     assert drawn >= 3
 
 
@@ -186,6 +189,29 @@ def test_budgets_are_predicted_explained_and_limited() -> None:
     said = "\n".join(text for _, text in texts(notebook))
     assert said.count("**Explain.**") >= 4
     for words in ("of the GPU-time is lost", "aim at least", "missed by", "in 3 of 3 seeds"):
+        assert words in said
+
+
+def test_claims_about_packing_are_predicted_explained_and_limited() -> None:
+    notebook = read("05-what-fits-where.ipynb")
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert len(re.findall(r"\*\*?Predict\*", prose)) >= 6
+    for words in (
+        "Invented workloads",
+        "written down before the first run",
+        "Open loop",
+        "Contention is a formula",
+    ):
+        assert words in prose
+    said = "\n".join(text for _, text in texts(notebook))
+    assert said.count("**Explain.**") >= 6
+    for words in (
+        "23 % is not a constant",
+        "3 GB needs 31.7 %",
+        "from 16.26 to 16.95 GB",
+        "not 1 s",
+        "Backfill saves",
+    ):
         assert words in said
 
 

@@ -54,24 +54,24 @@ def wait_map(found: WaitStudy, *, width: int = 980, mode: theme.Mode = "light") 
     """
     panels: list[Spec] = []
     sets: dict[str, Columns] = {}
-    said = []
+    said, nothing = [], []
     for against in ROUND_ROBINS:
         saved = found.saved(against)
         for workload, part in saved.groupby("workload", sort=False):
             name = f"map_{len(panels)}"
             title = f"against {_AGAINST[against]}, {_WORKLOADS[str(workload)]}"
-            cells, lines = _map_data(part)
-            sets |= {name: cells, f"{name}_line": lines}
-            loads, bursts = (sorted(set(part[key])) for key in ("load", "tasks"))
-            panels.append(
-                map_panel(
-                    name, title, [f"{x:g}" for x in loads], [f"{x:,}" for x in bursts], (width - 180) // 2
-                )
-            )
             said.append(
                 f"{title}: {part['saved_percent'].min():.1f} % to {part['saved_percent'].max():.1f} %"
             )
-    notes = words.of_waits(found)
+            if (part["saved_percent"] == 0).all():  # a map without a difference: said, not drawn
+                nothing.append(title)
+                continue
+            cells, lines = _map_data(part)
+            sets |= {name: cells, f"{name}_line": lines}
+            loads, bursts = (sorted(set(part[key])) for key in ("load", "tasks"))
+            labels = [f"{x:g}" for x in loads], [f"{x:,}" for x in bursts]
+            panels.append(map_panel(name, title, *labels, (width - 180) // 2))
+    notes = words.of_waits(found, nothing)
     return _finished(panels, 2, "How much wait does packing save?", notes, width, sets, mode, "; ".join(said))
 
 
@@ -362,9 +362,10 @@ def _finished(
     said: str,
     shared: bool = True,
 ) -> "OfflineChart":
-    from gpuplan.gantt.offline import offline_chart
+    from gpuplan.gantt.offline import PICTURE_SCALE, offline_chart
 
     spec: Spec = {
+        "usermeta": {PICTURE_SCALE: 1.0},  # a notebook holds five of them, in less than 500 kB
         "concat": panels,
         "columns": columns,
         "title": heads.head(title, notes, width),

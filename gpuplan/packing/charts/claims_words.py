@@ -16,8 +16,8 @@ _INVENTED = "Invented workload, fixed beforehand."
 _ONE_AT_A_TIME = f"Contention: none, as a GPU takes one task at a time. {_INVENTED}"
 
 
-def of_waits(found: WaitStudy) -> list[str]:
-    """Under the map of waits."""
+def of_waits(found: WaitStudy, nothing: list[str]) -> list[str]:
+    """Under the map of waits; `nothing`: titles of the maps that would show 0 everywhere."""
     most = found.saved("round-robin-skip")["saved_percent"].max()
     return [
         f"Per cent of the mean wait that {PACKING} saves; line: the published {PUBLISHED_SAVING:g} %. "
@@ -26,6 +26,7 @@ def of_waits(found: WaitStudy) -> list[str]:
         f"What {PUBLISHED_SAVING:g} % needs: a blind round-robin, and a node that is about as busy as it can be for "
         "the length of the burst. With less to do more is saved, far above it nothing. Against who skips full GPUs "
         f"placement saves {most:.0f} % at most.",
+        *(f"Not drawn, as it is 0 everywhere: {title}." for title in nothing),
     ]
 
 
