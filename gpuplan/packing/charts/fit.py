@@ -76,33 +76,38 @@ def fit_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light") -
 def free_columns(
     run: "PackRun", clock: Clock, exact: int = EXACT, bin_us: int | None = None
 ) -> tuple[Columns, int]:
-    """Columns over time, and the length of bins (0: every change, where they are at most `exact`).
+    """Columns over time, GiB, and the length of bins (0: every change, where they are at most `exact`).
 
-    ``x, x2``; ``free`` (largest of one GPU), ``low, high`` (least and most of it in a bin); ``usable`` and ``all``:
-    GiB of the whole node, stacked.
+    ``x, x2``, and the levels of `free_levels`; two rows per stretch, with straight lines between them.
+    """
+    time_us, levels, bin_us = free_levels(run, exact, bin_us)
+    x = clock.of(np.stack([time_us[:-1], time_us[1:]], 1).ravel())
+    columns: Columns = {"x": x, "x2": [*x[1:], x[-1]]}
+    for name, found in levels.items():
+        columns[name] = np.round(np.repeat(found, 2) / GIB, 3).tolist()
+    return columns, bin_us
+
+
+def free_levels(run: "PackRun", exact: int, bin_us: int | None) -> tuple[Int64, dict[str, Floats], int]:
+    """Unreserved memory over time: instants (the end of the run last), bytes from each to the next, length of bins.
+
+    ``free`` (the largest of one GPU), ``low, high`` (least and most of it in a bin), ``usable`` and ``all``: of the
+    whole node, what fits a model drawn by popularity, and all.
     """
     memory = run.memory
     when, free = memory.free_over_time()
     end_us = max(1, run.raw.end_us)
-    each = np.maximum(np.array(free), 0)
-    largest = each.max(axis=0)
-    fragments = sum(memory.fragments(of_gpu) for of_gpu in free)
-    total = each.sum(axis=0)
-    if len(when) > exact:
-        bin_us = bin_of(end_us, BINS) if bin_us is None else bin_us
-        edges = edges_of(end_us, bin_us)
-        mean, low, high = _binned(when, largest.astype(float), edges)
-        fragments, total = (_binned(when, np.asarray(v, float), edges)[0] for v in (fragments, total))
-        time_us = edges
-    else:
-        mean = low = high = largest.astype(float)
-        time_us, bin_us = np.append(when, end_us), 0
-    x = clock.of(np.stack([time_us[:-1], time_us[1:]], 1).ravel())
-    columns: Columns = {"x": x, "x2": [*x[1:], x[-1]]}
-    values = {"free": mean, "low": low, "high": high, "usable": total - fragments, "all": total}
-    for name, found in values.items():
-        columns[name] = np.round(np.repeat(found, 2) / GIB, 3).tolist()
-    return columns, bin_us
+    each = np.maximum(np.array(free), 0).astype(float)
+    largest, total = each.max(axis=0), each.sum(axis=0)
+    usable = total - sum(memory.fragments(of_gpu) for of_gpu in free)
+    if len(when) <= exact:
+        levels = {"free": largest, "low": largest, "high": largest, "usable": usable, "all": total}
+        return np.append(when, end_us), levels, 0
+    bin_us = bin_of(end_us, BINS) if bin_us is None else bin_us
+    edges = edges_of(end_us, bin_us)
+    mean, low, high = _binned(when, largest, edges)
+    usable, total = (_binned(when, level, edges)[0] for level in (usable, total))
+    return edges, {"free": mean, "low": low, "high": high, "usable": usable, "all": total}, bin_us
 
 
 def _binned(when: Int64, level: Floats, edges: Int64) -> tuple[Floats, Floats, Floats]:
