@@ -63,6 +63,7 @@ def test_the_notebooks_of_the_issue_are_there() -> None:
         "real-philly-day.ipynb",
         "real-days-as-they-unfold.ipynb",
         "real-weeks-of-virtual-clusters.ipynb",
+        "real-openb-and-tenants.ipynb",
     } <= set(NAMES)
 
 
@@ -112,7 +113,7 @@ def test_every_picture_has_a_second_form_with_its_numbers(name: str) -> None:
                 said = (
                     r"utilization \d+\.\d %|: \w[\w ]* [+−±][\d,]+\.\d|objective -?[\d,]+\.\d to -?[\d,]+\.\d"
                     r"|\d+\.\d ?%|in \d+ hours|loss \d+\.\d+ h|: [\d.]+ \(-?[\d.]+ to [\d.]+\)"
-                    r"|p50 / p90 / p99 \d|wait of urgent tasks \d+\.\d s"
+                    r"|p50 / p90 / p99 \d|wait of urgent tasks \d+\.\d s|queue \d[\d.]* s"
                 )
                 assert re.search(said, data["text/plain"])
             if "Explorer" in data.get("text/plain", ""):
@@ -226,6 +227,22 @@ def test_real_weeks_say_that_earth_is_generated_and_whose_the_data_are() -> None
         "MIT",
     ):
         assert words in prose
+
+
+def test_real_pods_and_tenants_are_accounted_for_and_limited() -> None:
+    notebook = read("real-openb-and-tenants.ipynb")
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    for words in (
+        "Open loop",
+        "Service times are a rule",
+        "Three services were never on one node",
+        "Apache-2.0",
+        "4.0",
+    ):
+        assert words in prose
+    said = "\n".join(text for _, text in texts(notebook))
+    for words in ("The published order comes out", "8 of 8 cases", "no reservation counts the KV cache"):
+        assert words in said
 
 
 def test_the_real_day_says_what_it_does_not_show() -> None:

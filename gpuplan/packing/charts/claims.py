@@ -222,9 +222,9 @@ def threshold_chart(found: ThresholdStudy, *, width: int = 980, mode: theme.Mode
     Dotted lines stand at the cost of a save; diamonds at the right edge are the same without preemption.
     """
     figures = {
-        "urgent_wait_s": "wait of urgent tasks (s)",
-        "other_latency_s": "latency of the others (s)",
-        "sum_s": "sum of the two (s)",
+        "urgent_wait_s": "urgent: wait (s)",
+        "other_latency_s": "others: latency (s)",
+        "sum_s": "sum of both (s)",
     }
     costs = list(dict.fromkeys(found.table["cost_s"]))
     lines = [f"a save costs {cost:g} s" for cost in costs]

@@ -51,7 +51,7 @@ def line_panel(
     bounds: Sequence[float] | None = None,
 ) -> Spec:
     """A line per name over the data set `data`, bars for its intervals; `extra` layers lie above."""
-    axis: dict[str, Any] = {"title": x_title, "titleLimit": width, "format": "~g", "labelOverlap": True}
+    axis: dict[str, Any] = {"title": x_title, "titleLimit": width, "format": "~r", "labelOverlap": True}
     if ticks:
         axis["values"] = list(ticks)
     x = field("x", scale={"zero": False, "nice": False, "padding": 10, **(scale_x or {})}, axis=axis)
