@@ -155,6 +155,9 @@ def look_params() -> list[Spec]:
         params.append({"name": f"veil_{stage}", "expr": _gradient("'transparent'", veil, upright, edges)})
         tint = "(dark ? '#2A2F34' : '#DDE1E4')"
         params.append({"name": f"look_{stage}", "expr": _gradient(f"'{_GREY}'", tint, upright, edges)})
+    # a long load has more bands, so that they do not look like bars of their own
+    long = tuple((round((k + 0.25) / 40, 4), round((k + 0.75) / 40, 4)) for k in range(40))
+    params.append({"name": "veil_load_long", "expr": _gradient("'transparent'", veil, True, long)})
     lines = tuple((round((k + 0.35) / 5, 3), round((k + 0.65) / 5, 3)) for k in range(5))
     many = tuple((round((k + 0.3) / 24, 3), round((k + 0.7) / 24, 3)) for k in range(24))
     base, line = "(dark ? '#4A4A4A' : '#E4E4E4')", "(dark ? '#CFCFCF' : '#6A6A6A')"

@@ -185,7 +185,7 @@ def gantt_spec(
                 {"x": x, "y": y, **ends, "fill": fill, "opacity": _STANDS_OUT, "tooltip": tips},
                 name=bars,
             ),
-            *_veils(bars, x, y, ends),
+            *_veils(bars, x, y, ends, width / clock.span),
             mark(rows, border, {"y": y}, transform=[{"filter": "datum.border == 1"}]),
             mark(rows, row, {"y": y, "text": field("label", "nominal")}),
             *_letters(bars, x, y, width / clock.span),
@@ -210,11 +210,14 @@ _STANDS_OUT: Spec = {
 }
 
 
-def _veils(bars: str, x: Spec, y: Spec, ends: Spec) -> list[Spec]:
+def _veils(bars: str, x: Spec, y: Spec, ends: Spec, px: float) -> list[Spec]:
     """The pattern of each stage but running, laid over its bars."""
     found = []
     for code, name in ((0, "load"), (2, "save"), (3, "restore")):
-        look = {"type": "rect", "clip": True, "fill": {"expr": f"veil_{name}"}, "tooltip": None}
+        veil = f"veil_{name}"
+        if name == "load":
+            veil = f"(datum.x2 - datum.x) * {px} > 100 ? veil_load_long : veil_load"
+        look = {"type": "rect", "clip": True, "fill": {"expr": veil}, "tooltip": None}
         layer = mark(bars, look, {"x": x, "y": y, **ends}, transform=[{"filter": f"datum.stage == {code}"}])
         found.append(layer)
     return found

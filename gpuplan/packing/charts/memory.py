@@ -174,7 +174,7 @@ def memory_panel(
         "style": "gp-note",
         "align": "left",
         "x": 0,
-        "y": -5,
+        "y": -7,
         "clip": False,
         "limit": width,
     }
