@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from gpuplan.gantt.offline import OfflineChart
 
-_WORKLOADS = {"queueing": "nothing to load", "models": "8 models that must be loaded"}
+_WORKLOADS = {"queueing": "nothing to load", "models": "8 models"}
 _AGAINST = {"round-robin": "blind round-robin", "round-robin-skip": "round-robin that skips"}
 
 
@@ -107,7 +107,7 @@ def margin_chart(found: MarginStudy, *, width: int = 980, mode: theme.Mode = "li
 
     least = found.least()
     contexts = sorted(set(least["uncounted_gb"]))
-    lines = [f"{value:g} GB of context not counted" for value in contexts]
+    lines = [f"{value:g} GB not counted" for value in contexts]
     named = dict(zip(contexts, lines, strict=True))
     formula = least[least["gpu"] == "filled"].assign(
         line=lambda t: t["uncounted_gb"].map(named),
