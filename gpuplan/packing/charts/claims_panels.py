@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan import theme
 from gpuplan.gantt import Columns, Spec, field, mark, safe_text
 from gpuplan.packing.charts import heads
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from gpuplan.gantt.offline import OfflineChart
 
 #: Colours (Okabe and Ito) and dashes of up to seven lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -175,3 +178,29 @@ def _places(column: str, labels: Sequence[str], title: str) -> Spec:
     }
     scale = {"domain": [-0.5, len(labels) - 0.5], "nice": False, "zero": False}
     return field(column, scale=scale, axis=axis)
+
+
+def finished(
+    panels: list[Spec],
+    columns: int,
+    title: str,
+    notes: list[str],
+    width: int,
+    sets: dict[str, Columns],
+    mode: theme.Mode,
+    said: str,
+    shared: bool = True,
+) -> "OfflineChart":
+    """Panels side by side under a title and a caption, with their data sets; `said`: the chart in words."""
+    from gpuplan.gantt.offline import PICTURE_SCALE, offline_chart
+
+    spec: Spec = {
+        "usermeta": {PICTURE_SCALE: 1.0},  # a notebook holds five of them, in less than 500 kB
+        "concat": panels,
+        "columns": columns,
+        "title": heads.head(title, notes, width),
+        "params": theme.fill_params(),
+    }
+    if shared:
+        spec["resolve"] = {"legend": {"stroke": "shared", "strokeDash": "shared", "fill": "shared"}}
+    return offline_chart(spec, sets, mode, f"{title} {said}.")
