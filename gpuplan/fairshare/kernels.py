@@ -1366,10 +1366,18 @@ def price(
         return 0
     m[x, COST] = 0
     m[x, LOST] = 0
+    most = f
     for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
         v = seats[k, WHO]
         if w[v, MARK] == taken:
             f += seats[k, TAKE]
+            most += seats[k, TAKE]
+        elif may_take(tiers, lines, w, log, j, v, t):
+            most += seats[k, TAKE]
+        elif need == m[x, SIZE]:
+            return 0
+    if most < need:
+        return 0
     if f >= need:
         return 1
     for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
