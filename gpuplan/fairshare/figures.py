@@ -19,8 +19,9 @@ from gpuplan.fairshare.ledger import (
     ledger,
     occupied,
 )
-from gpuplan.fairshare.model import HOUR, NEVER, Bools, Floats, Int64
+from gpuplan.fairshare.model import HOUR, NEVER, Bools, Int64
 from gpuplan.fairshare.raw import PREEMPTED, SHUT_DOWN
+from gpuplan.percentiles import percentiles
 
 if TYPE_CHECKING:
     from gpuplan.fairshare.problem import Problem
@@ -122,31 +123,6 @@ MEANINGS = {name: meaning for name, (_, meaning) in _DEFINED.items()}
 
 #: The quantiles of waits: p50, p90, p99.
 QUANTILES = (0.5, 0.9, 0.99)
-
-
-def percentiles(values: Int64, quantiles: tuple[float, ...] = QUANTILES) -> list[int | None]:
-    """Sorted values at index ``min(n - 1, floor(q x n))``; None of nothing (the rule of every percentile here)."""
-    n = len(values)
-    if not n:
-        return [None] * len(quantiles)
-    index = [min(n - 1, math.floor(q * n)) for q in quantiles]
-    ordered = np.partition(values, index)
-    return [int(ordered[i]) for i in index]
-
-
-def grouped_percentiles(
-    values: Int64, group: Int64, n_groups: int, quantiles: tuple[float, ...] = QUANTILES
-) -> Floats:
-    """Percentiles (see `percentiles`) of each group, float64[n_groups, Q]; not a number for an empty one."""
-    order = np.lexsort((values, group))
-    counts = np.bincount(group, minlength=n_groups)
-    first = np.cumsum(counts) - counts
-    found = np.full((n_groups, len(quantiles)), np.nan)
-    some = counts > 0
-    for k, q in enumerate(quantiles):
-        index = first + np.minimum(counts - 1, np.floor(q * counts).astype(np.int64))
-        found[some, k] = values[order[index[some]]]
-    return found
 
 
 def size_class(gpus: Int64) -> Int64:
@@ -263,7 +239,7 @@ def figures(
         ("debug_wait", counted & jobs.debug),
         ("largest_wait", counted & largest),
     ):
-        for q, value in zip(QUANTILES, percentiles(books.wait_s[which]), strict=True):
+        for q, value in zip(QUANTILES, percentiles(books.wait_s[which], QUANTILES), strict=True):
             key = f"{name}_p{q * 100:.0f}_s"
             if key in found:
                 found[key] = value

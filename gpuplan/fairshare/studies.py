@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuplan.fairshare import habits
-from gpuplan.fairshare.figures import percentiles
 from gpuplan.fairshare.jobs import Jobs, jobs, ordered
 from gpuplan.fairshare.keep_jobs import keep_jobs
 from gpuplan.fairshare.ledger import gpu_seconds
 from gpuplan.fairshare.model import DAY, HOUR, Bools, FairshareScenario
 from gpuplan.fairshare.published import cluster
 from gpuplan.fairshare.workloads import stream
+from gpuplan.percentiles import percentiles
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpuplan.fairshare.figures import grouped_percentiles, size_class
+from gpuplan.fairshare.figures import QUANTILES, size_class
 from gpuplan.fairshare.ledger import S_FINISHED, S_SET_ASIDE, STATES
 from gpuplan.fairshare.model import HOUR, Int64
 from gpuplan.fairshare.raw import OUTCOMES
+from gpuplan.percentiles import grouped_percentiles
 
 if TYPE_CHECKING:
     from gpuplan.fairshare.run import Run
@@ -93,9 +94,9 @@ def teams(run: "Run") -> pd.DataFrame:
     tree, n = problem.tree, len(problem.tree.leaves)
     rows, team = run.stretches, problem.team
     counted = books.counted
-    waits = grouped_percentiles(books.wait_s[counted], team[counted], n)
+    waits = grouped_percentiles(books.wait_s[counted], team[counted], n, QUANTILES)
     debug = counted & problem.jobs.debug
-    quick = grouped_percentiles(books.wait_s[debug], team[debug], n)
+    quick = grouped_percentiles(books.wait_s[debug], team[debug], n, QUANTILES)
     owed = run.owed
     gpus = problem.jobs.gpus
     free = ~books.charged[rows.job]
@@ -127,7 +128,7 @@ def sizes(run: "Run") -> pd.DataFrame:
     books = run.ledger
     counted = books.counted
     classes, group = np.unique(size_class(run.problem.jobs.gpus[counted]), return_inverse=True)
-    waits = grouped_percentiles(books.wait_s[counted], group, len(classes))
+    waits = grouped_percentiles(books.wait_s[counted], group, len(classes), QUANTILES)
     return pd.DataFrame(
         {
             "gpus_from": classes // 2 + 1,

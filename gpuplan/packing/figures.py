@@ -3,14 +3,13 @@
 Times are added up as whole microseconds and divided once.
 """
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpuplan.packing.ledger import PARTS, Ledger, ledger
 from gpuplan.packing.memory import Memory
-from gpuplan.packing.model import GIB, NEVER, SECOND, Floats, Int64
+from gpuplan.packing.model import GIB, NEVER, SECOND, Int64
 from gpuplan.packing.raw import (
     DONE,
     FAILED,
@@ -24,6 +23,7 @@ from gpuplan.packing.raw import (
     TIMED_OUT,
     WAITING,
 )
+from gpuplan.percentiles import percentiles
 
 if TYPE_CHECKING:
     from gpuplan.packing.problem import Problem
@@ -144,31 +144,6 @@ MEANINGS = {name: meaning for name, (_, meaning) in _DEFINED.items()}
 QUANTILES = (0.5, 0.95, 0.99)
 
 
-def percentiles(values: Int64, quantiles: tuple[float, ...] = QUANTILES) -> list[int | None]:
-    """Sorted values at index ``min(n - 1, floor(q x n))``; None of nothing (the rule of every percentile here)."""
-    n = len(values)
-    if not n:
-        return [None] * len(quantiles)
-    index = [min(n - 1, math.floor(q * n)) for q in quantiles]
-    ordered = np.partition(values, index)
-    return [int(ordered[i]) for i in index]
-
-
-def grouped_percentiles(
-    values: Int64, group: Int64, n_groups: int, quantiles: tuple[float, ...] = QUANTILES
-) -> Floats:
-    """Percentiles (see `percentiles`) of each group, float64[n_groups, Q]; not a number for an empty one."""
-    order = np.lexsort((values, group))
-    counts = np.bincount(group, minlength=n_groups)
-    first = np.cumsum(counts) - counts
-    found = np.full((n_groups, len(quantiles)), np.nan)
-    some = counts > 0
-    for k, q in enumerate(quantiles):
-        index = first + np.minimum(counts - 1, np.floor(q * counts).astype(np.int64))
-        found[some, k] = values[order[index[some]]]
-    return found
-
-
 def figures(
     problem: "Problem", raw: "RawPack", books: Ledger | None = None, memory: Memory | None = None
 ) -> Figures:
@@ -186,7 +161,7 @@ def figures(
     found: Figures = dict.fromkeys(UNITS)
     for name, values in (("latency", books.latency[books.done]), ("wait", books.wait[books.counted])):
         found[f"{name}_mean_s"] = mean_s(values)
-        for q, value in zip(QUANTILES, percentiles(values), strict=True):
+        for q, value in zip(QUANTILES, percentiles(values, QUANTILES), strict=True):
             found[f"{name}_p{q * 100:.0f}_s"] = None if value is None else value / SECOND
     found["waits_are_lower_bounds"] = int(books.waits_on.sum())
     for part, values in zip(PARTS, books.parts, strict=True):

@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from gpuplan.packing.figures import grouped_percentiles
+from gpuplan.packing.figures import QUANTILES
 from gpuplan.packing.ledger import PARTS
 from gpuplan.packing.model import GIB, NEVER, SECOND, Bools, Floats, Int64
 from gpuplan.packing.raw import DONE, FAILED, PREEMPTED, REJECTED, TIMED_OUT
+from gpuplan.percentiles import grouped_percentiles
 
 if TYPE_CHECKING:
     from gpuplan.packing.run import PackRun
@@ -179,7 +180,7 @@ def _grouped(run: "PackRun", label: str, names: Any, group: Int64) -> pd.DataFra
     for name, values, which in (("latency", books.latency, done), ("wait", books.wait, counted)):
         amounts, of = values[here][which], group[which]
         columns[f"{name}_mean_s"] = _means(amounts, of, n)
-        found = grouped_percentiles(amounts, of, n) / SECOND
+        found = grouped_percentiles(amounts, of, n, QUANTILES) / SECOND
         for k, q in enumerate((50, 95, 99)):
             columns[f"{name}_p{q}_s"] = found[:, k]
     return pd.DataFrame(columns)

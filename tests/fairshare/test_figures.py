@@ -14,17 +14,11 @@ from hypothesis import strategies as st
 from fairshare.by_hand import FINISHED, HALVES, problem_of, raw_of, run_of, two_teams
 from gpuplan.allocation.figures import percentile
 from gpuplan.fairshare import ledger as books
-from gpuplan.fairshare.figures import (
-    MEANINGS,
-    UNITS,
-    figures,
-    grouped_percentiles,
-    percentiles,
-    size_class,
-)
+from gpuplan.fairshare.figures import MEANINGS, QUANTILES, UNITS, figures, size_class
 from gpuplan.fairshare.hours import integrals
 from gpuplan.fairshare.jobs import jobs
 from gpuplan.fairshare.model import Drain, Pool
+from gpuplan.percentiles import grouped_percentiles, percentiles
 
 
 def test_every_figure_has_a_unit_and_a_sentence() -> None:
@@ -211,7 +205,7 @@ def test_nothing_at_all() -> None:
 @given(st.lists(st.integers(0, 10**6), max_size=60))
 @settings(deadline=None)
 def test_percentiles_follow_the_rule_of_all_percentiles(values: list[int]) -> None:
-    got = percentiles(np.array(values, np.int64))
+    got = percentiles(np.array(values, np.int64), QUANTILES)
     assert got == [percentile([float(v) for v in values], q) for q in (0.5, 0.9, 0.99)]
 
 
@@ -220,9 +214,9 @@ def test_percentiles_follow_the_rule_of_all_percentiles(values: list[int]) -> No
 def test_percentiles_of_groups_are_those_of_each(rows: list[tuple[int, int]]) -> None:
     group = np.array([g for g, _ in rows], np.int64)
     values = np.array([v for _, v in rows], np.int64)
-    got = grouped_percentiles(values, group, 4)
+    got = grouped_percentiles(values, group, 4, QUANTILES)
     for g in range(4):
-        alone = percentiles(values[group == g])
+        alone = percentiles(values[group == g], QUANTILES)
         assert [None if math.isnan(v) else v for v in got[g]] == alone
 
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuplan.packing.figures import COUNTS, MEANINGS, UNITS, figures, grouped_percentiles, percentiles
+from gpuplan.packing.figures import COUNTS, MEANINGS, QUANTILES, UNITS, figures
 from gpuplan.packing.ledger import PARTS, ledger
 from gpuplan.packing.memory import Memory
 from gpuplan.packing.model import GIB, NEVER
 from gpuplan.packing.raw import DONE, LOAD, ON_GPU, RUN, SAVE, TIMED_OUT, WAITING, WENT_ON
 from gpuplan.packing.tasks import tasks
+from gpuplan.percentiles import grouped_percentiles, percentiles
 from packing.by_hand import CUT, out_of_memory, preempted, problem_of, raw_of, run_of
 
 
@@ -187,9 +188,9 @@ def test_percentiles_are_values_by_index(values: list[int], q: float) -> None:
 @settings(deadline=None)
 def test_grouped_percentiles(rows: list[tuple[int, int]]) -> None:
     values, group = (np.array([row[k] for row in rows], np.int64) for k in (0, 1))
-    found = grouped_percentiles(values, group, 4)
+    found = grouped_percentiles(values, group, 4, QUANTILES)
     for g in range(4):
-        alone = percentiles(values[group == g])
+        alone = percentiles(values[group == g], QUANTILES)
         assert [None if np.isnan(x) else x for x in found[g]] == alone
 
 

@@ -9,9 +9,10 @@ from gpuplan import theme
 from gpuplan.fairshare.charts import heads
 from gpuplan.fairshare.charts.clock import words
 from gpuplan.fairshare.charts.colours import POLICY_LOOKS, palette_of
-from gpuplan.fairshare.figures import QUANTILES, percentiles, size_class
+from gpuplan.fairshare.figures import QUANTILES, size_class
 from gpuplan.fairshare.model import Bools, Int64
 from gpuplan.gantt import Columns, Spec, field, mark
+from gpuplan.percentiles import percentiles
 
 if TYPE_CHECKING:
     from gpuplan.fairshare.run import Run
@@ -209,7 +210,7 @@ def group_columns(runs: "Sequence[Run]", names: Sequence[str], by: By) -> Column
         books = run.ledger
         for label, mask in groups_of(run, by):
             mine = mask & books.counted
-            found = percentiles(books.wait_s[mine])
+            found = percentiles(books.wait_s[mine], QUANTILES)
             if found[1] is None:
                 continue
             values = [float(value or 0) for value in found]
