@@ -17,7 +17,7 @@ from gpuplan.fairshare.charts.account import (
 )
 from gpuplan.fairshare.charts.clock import Clock, clock_of, words
 from gpuplan.fairshare.charts.colours import Palette, palette_of
-from gpuplan.gantt import Columns, Spec, field, mark
+from gpuplan.gantt import Columns, Spec, field, mark, titles
 
 if TYPE_CHECKING:
     from gpuplan.fairshare.run import Run
@@ -77,7 +77,7 @@ def allocation_chart(run: "Run", *, width: int = 980, mode: theme.Mode = "light"
             ratio_panel(palette, clock, "run", inner, ratio_words(run), changes=changes),
         ],
         "spacing": 5,
-        "title": heads.head(f"{run.policy}: what each team had, and what it was owed", subtitles, width),
+        "title": titles.head(f"{run.policy}: what each team had, and what it was owed", subtitles, width),
         "params": theme.fill_params(),
     }
     return offline_chart(spec, sets, mode, describe_allocation(run))
@@ -253,7 +253,7 @@ def ratio_panel(
         for g in alone
     ]
     lines += change_marks(side, x, height, labels=True) if changes else []
-    listed = ", ".join(f"{heads.literal(palette.labels[g])}: datum.r{g}" for g in alone)
+    listed = ", ".join(f"{titles.literal(palette.labels[g])}: datum.r{g}" for g in alone)
     pane = {"type": "rect", "fill": "transparent", "clip": True, "tooltip": {"expr": f"{{{listed}}}"}}
     lines.append(
         mark(data, pane, {"x": x, "x2": {"field": "x2"}, "y": {"value": 0}, "y2": {"value": height}})
@@ -261,7 +261,7 @@ def ratio_panel(
     return {
         "width": width,
         "height": height,
-        "title": heads.panel_title(f"{title} (dashed: its share)", width),
+        "title": titles.panel_title(f"{title} (dashed: its share)", width),
         "layer": [
             mark(f"{side}_teams", _REACH, {"y": y("ratio")}),
             *lines,

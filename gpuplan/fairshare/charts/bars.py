@@ -11,7 +11,7 @@ from gpuplan.fairshare.charts.colours import palette_of
 from gpuplan.fairshare.charts.waits import policy_scale
 from gpuplan.fairshare.figures import MEANINGS
 from gpuplan.fairshare.model import HOUR
-from gpuplan.gantt import Columns, Spec, field, mark
+from gpuplan.gantt import Columns, Spec, field, mark, titles
 
 if TYPE_CHECKING:
     from gpuplan.fairshare.run import Run
@@ -48,7 +48,7 @@ def delivered_chart(
             hours_panel("delivered", names, inner * 9 // 20, height),
         ],
         "spacing": 16,
-        "title": heads.head(
+        "title": titles.head(
             "What each team was owed and what it was given",
             [
                 heads.cluster_words(listed[0].problem),
@@ -158,7 +158,7 @@ def pyramid_chart(
     names = heads.policy_labels(listed)
     sets = {"pyramid": pyramid_columns(listed, names)}
     spec = pyramid_panel("pyramid", names, max(200, width - _NAMES_PX - 70))
-    spec["title"] = heads.head(
+    spec["title"] = titles.head(
         "Of the GPU-time there is, how much works for whom it should",
         [
             heads.cluster_words(listed[0].problem),

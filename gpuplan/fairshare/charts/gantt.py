@@ -17,7 +17,7 @@ from gpuplan.fairshare.charts.gantt_data import (
     picture,
 )
 from gpuplan.fairshare.charts.lanes import IN_REPAIR, PAST_MINIMUM, UNALLOCATED, first_rows, interrupts
-from gpuplan.gantt import Columns, Spec, field, gantt_height, mark
+from gpuplan.gantt import Columns, Spec, field, gantt_height, mark, titles
 
 if TYPE_CHECKING:
     from gpuplan.fairshare.problem import Problem
@@ -79,7 +79,7 @@ def gantt_chart(
         rows=row_words(run.problem, drawn.by_pool),
     )
     name = heads.policy_name(run)
-    spec["title"] = heads.head(
+    spec["title"] = titles.head(
         f"{name}: whose work ran where",
         [
             heads.cluster_words(run.problem),

@@ -13,7 +13,7 @@ from gpuplan.fairshare.charts.colours import Palette, palette_of
 from gpuplan.fairshare.charts.gantt_data import STATE_WORDS
 from gpuplan.fairshare.charts.gantt_data import picture as drawn_of
 from gpuplan.fairshare.model import NEVER
-from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark
+from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark, titles
 
 if TYPE_CHECKING:
     from gpuplan.fairshare.problem import Problem
@@ -257,7 +257,7 @@ def _says(palette: Palette, clock: Clock) -> str:
     entries = [f"'from': round(100 * datum.x) / 100 + ' {clock.unit}'"]
     top = "0"
     for g, label in enumerate(palette.labels):
-        entries.append(f"{heads.literal(label)}: round(10 * (datum.c{g} - {top})) / 10")
+        entries.append(f"{titles.literal(label)}: round(10 * (datum.c{g} - {top})) / 10")
         top = f"datum.c{g}"
     entries.append(f"'unallocated': round(10 * (datum.u{len(palette) - 1} - {top})) / 10")
     return "{" + ", ".join(entries) + "}"

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpuplan import theme
-from gpuplan.fairshare.charts import heads
 from gpuplan.fairshare.charts.waits import policy_scale
-from gpuplan.gantt import Columns, Spec, field, mark, safe_text
+from gpuplan.gantt import Columns, Spec, field, mark, safe_text, titles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +91,7 @@ def study_chart(
     spec: Spec = {
         "concat": panels,
         "columns": per_row,
-        "title": heads.head(
+        "title": titles.head(
             title or f"{', '.join(says)} over {x_title or x}", [*notes, _how(interval, seeds, hidden)], width
         ),
         "params": theme.fill_params(),
@@ -225,7 +224,7 @@ def _panel(
     ]
     if not words:
         layers.insert(0, mark(data, line, {"x": x, "y": y, "stroke": stroke, "strokeDash": dash}))
-    return {"width": width, "height": 210, "title": heads.panel_title(y_title, width), "layer": layers}
+    return {"width": width, "height": 210, "title": titles.panel_title(y_title, width), "layer": layers}
 
 
 def _describe(sets: dict[str, Columns], says: Sequence[str], x_title: str) -> str:

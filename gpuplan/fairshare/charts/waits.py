@@ -11,7 +11,7 @@ from gpuplan.fairshare.charts.clock import words
 from gpuplan.fairshare.charts.colours import POLICY_LOOKS, palette_of
 from gpuplan.fairshare.figures import QUANTILES, size_class
 from gpuplan.fairshare.model import Bools, Int64
-from gpuplan.gantt import Columns, Spec, field, mark
+from gpuplan.gantt import Columns, Spec, field, mark, titles
 from gpuplan.percentiles import percentiles
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def wait_chart(
         sets = {"groups": group_columns(listed, names, by)}
         spec = group_panel("groups", names, sets["groups"], max(160, width - 260))
         title = f"Waits by {_GROUP_WORDS[by]}: p50 (circle), p90 (diamond), p99 (stroke)"
-    spec["title"] = heads.head(title, subtitles(listed, names), width)
+    spec["title"] = titles.head(title, subtitles(listed, names), width)
     return offline_chart(spec, sets, mode, describe_waits(listed, names))
 
 
@@ -171,7 +171,7 @@ def curve_panel(data: str, names: Sequence[str], width: int, title: str, height:
     return {
         "width": width,
         "height": height,
-        "title": heads.panel_title(title, width),
+        "title": titles.panel_title(title, width),
         "layer": [
             mark(data, band, {"x": x, "y": high, "y2": {"field": "low"}, "fill": fill}),
             mark(data, line, {"x": x, "y": high, "stroke": stroke, "strokeDash": dash}),

@@ -4,9 +4,8 @@ import math
 from typing import TYPE_CHECKING
 
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark
+from gpuplan.gantt import Columns, Spec, field, mark, titles
 from gpuplan.packing.charts import claims_words as words
-from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.claims_memory import margin_chart, stair_chart
 from gpuplan.packing.charts.claims_panels import (
     COLOURS,
@@ -211,7 +210,7 @@ def _mix_panel(data: str, policies: list[str], mixes: list[str], title: str, wid
     return {
         "width": width,
         "height": 30 * len(policies),
-        "title": heads.panel_title(title, width),
+        "title": titles.panel_title(title, width),
         "layer": [
             mark(
                 data,

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark, safe_text
-from gpuplan.packing.charts import heads
+from gpuplan.gantt import Columns, Spec, field, mark, safe_text, titles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +81,7 @@ def line_panel(
     return {
         "width": width,
         "height": 210,
-        "title": heads.panel_title(title, width) | {"frame": "bounds"},
+        "title": titles.panel_title(title, width) | {"frame": "bounds"},
         "layer": [
             mark(data, line, {"x": x, "y": y, "stroke": stroke, "strokeDash": dash}),
             mark(data, {"type": "rule", "strokeWidth": 1.6, "clip": True}, ends),
@@ -148,7 +147,7 @@ def map_panel(name: str, title: str, x_labels: Sequence[str], y_labels: Sequence
     return {
         "width": width,
         "height": 30 * len(y_labels),
-        "title": heads.panel_title(title, width),
+        "title": titles.panel_title(title, width),
         "layer": [
             mark(
                 name,
@@ -167,7 +166,7 @@ def map_panel(name: str, title: str, x_labels: Sequence[str], y_labels: Sequence
 
 def _places(column: str, labels: Sequence[str], title: str) -> Spec:
     """An axis of places 0, 1, ... that carry labels."""
-    words = ", ".join(heads.literal(label) for label in labels)
+    words = ", ".join(titles.literal(label) for label in labels)
     axis = {
         "title": title,
         "values": list(range(len(labels))),
@@ -198,7 +197,7 @@ def finished(
         "usermeta": {PICTURE_SCALE: 1.0},  # a notebook holds five of them, in less than 500 kB
         "concat": panels,
         "columns": columns,
-        "title": heads.head(title, notes, width),
+        "title": titles.head(title, notes, width),
         "params": theme.fill_params(),
     }
     if shared:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark, safe_text
+from gpuplan.gantt import Columns, Spec, field, mark, safe_text, titles
 from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.clock import Clock, bin_of, clock_of, edges_of, words
 from gpuplan.packing.charts.colours import INK, PANE
@@ -56,7 +56,7 @@ def fit_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light") -
             fragment_panel("run", clock, inner, _FREE_PX),
         ],
         "spacing": 12,
-        "title": heads.head(
+        "title": titles.head(
             f"{heads.policy_name(run)}: what still fits without an eviction (GiB, unreserved memory)",
             [
                 *heads.about(run.problem),
@@ -226,7 +226,7 @@ def largest_panel(
             mark(needs, text | {"limit": _NAMES_PX - 8}, {"y": y("at"), "text": field("label", "nominal")})
         )
     said = "largest unreserved memory of one GPU; dotted: what each model needs"
-    return {"width": width, "height": height, "title": heads.panel_title(said, width), "layer": layers}
+    return {"width": width, "height": height, "title": titles.panel_title(said, width), "layer": layers}
 
 
 def fragment_panel(side: str, clock: Clock, width: int, height: int, x_scale: Spec | None = None) -> Spec:
@@ -258,7 +258,7 @@ def fragment_panel(side: str, clock: Clock, width: int, height: int, x_scale: Sp
     return {
         "width": width,
         "height": height,
-        "title": heads.panel_title(said, width),
+        "title": titles.panel_title(said, width),
         "layer": [
             mark(
                 frame,

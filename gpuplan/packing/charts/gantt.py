@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark
+from gpuplan.gantt import Columns, Spec, field, mark, titles
 from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.clock import Clock, clock_of
 from gpuplan.packing.charts.colours import (
@@ -58,7 +58,7 @@ def gantt_chart(
     drawn = picture(run, palette, clock)
     inner, height = max(160, width - BESIDE), height or rows_height(drawn)
     spec = gantt_spec(palette, clock, "run", inner, height, words=_shown(run, drawn), page_width=width)
-    spec["title"] = heads.head(
+    spec["title"] = titles.head(
         f"{heads.policy_name(run)}: which task was on which GPU",
         [*heads.about(run.problem), drawn.note if drawn.bars["x"] else "", heads.aside_words(run)],
         width,

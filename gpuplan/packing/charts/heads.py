@@ -1,11 +1,9 @@
 """What every chart says about itself: of which node, which workload, under which model of contention."""
 
-import json
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gpuplan.gantt import Spec, safe_text
+from gpuplan.gantt import safe_text
 from gpuplan.packing.charts.clock import words
 from gpuplan.packing.model import PackingScenario
 from gpuplan.packing.words import gib
@@ -13,35 +11,6 @@ from gpuplan.packing.words import gib
 if TYPE_CHECKING:
     from gpuplan.packing.problem import Problem
     from gpuplan.packing.run import PackRun
-
-#: Pixels of a character of a subtitle, and of a title.
-_SUBTITLE_PX, _TITLE_PX = 6.3, 7.6
-
-
-def head(text: str, subtitles: Sequence[str], width: int) -> Spec:
-    """Title and subtitle of a chart, in as many lines as its width asks for."""
-    return {
-        "text": wrapped(text, width, _TITLE_PX),
-        "subtitle": [line for subtitle in subtitles if subtitle for line in wrapped(subtitle, width)],
-        "anchor": "start",
-        "frame": "group",
-        "offset": 10,
-    }
-
-
-def wrapped(text: str, width: int, px_per_character: float = _SUBTITLE_PX) -> list[str]:
-    """A text in lines no wider than a number of pixels; at least one."""
-    return textwrap.wrap(text, max(24, int(width / px_per_character))) or [""]
-
-
-def panel_title(text: str, width: int) -> Spec:
-    """Title no wider than its panel, which would push the next column aside."""
-    return {"text": text, "fontSize": 11, "fontWeight": "normal", "frame": "group", "limit": width}
-
-
-def literal(text: str) -> str:
-    """A name as a literal of a Vega expression: quotes, backslashes and tags stay text."""
-    return json.dumps(text).replace("<", "\\u003c")
 
 
 def node_words(scenario: PackingScenario) -> str:

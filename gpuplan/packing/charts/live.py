@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from gpuplan import theme
-from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark
+from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark, titles
 from gpuplan.packing.charts import fit, gantt, heads, memory, split
 from gpuplan.packing.charts.clock import Clock, bin_of
 from gpuplan.packing.charts.clock import words as told
@@ -92,7 +92,7 @@ def live_spec(
     grid |= {"spacing": {"row": 14, "column": 22}, "resolve": {"scale": {"fill": "shared"}}}
     groups = split.groups_of_problem(problem)
     bars = split.split_panel("split", SIDES, max(220, width - 130), groups, width)
-    bars["title"] = heads.panel_title("mean latency of the tasks done, by part (seconds)", width - 130)
+    bars["title"] = titles.panel_title("mean latency of the tasks done, by part (seconds)", width - 130)
     brush = {"type": "interval", "encodings": ["x"]}
     views = [f"{side}_gpu0" for side in SIDES]
     return {

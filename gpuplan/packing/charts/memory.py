@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark
+from gpuplan.gantt import Columns, Spec, field, mark, titles
 from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.clock import Clock, bin_of, clock_of
 from gpuplan.packing.charts.colours import (
@@ -71,7 +71,7 @@ def memory_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light"
     spec: Spec = {
         "vconcat": panels,
         "spacing": 8,
-        "title": heads.head(
+        "title": titles.head(
             f"{heads.policy_name(run)}: memory of each GPU, reserved and in use (GiB)",
             [*heads.about(run.problem), f"{what}; {drawn.note}.", heads.aside_words(run)],
             width,
@@ -220,7 +220,7 @@ def _says(palette: Palette, clock: Clock) -> str:
         ("a", "left asleep"),
         ("k", "KV caches"),
     ]:
-        entries.append(f"{heads.literal(label)}: format(datum.{name} - {top}, '.2f') + ' GiB'")
+        entries.append(f"{titles.literal(label)}: format(datum.{name} - {top}, '.2f') + ' GiB'")
         top = f"datum.{name}"
     entries.append("'reserved': format(datum.r, '.2f') + ' GiB'")
     entries.append("'most in memory': format(datum.p, '.2f') + ' GiB'")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark
+from gpuplan.gantt import Columns, Spec, field, mark, titles
 from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.clock import words
 from gpuplan.packing.charts.colours import FAILED, INK, PANE
@@ -59,7 +59,7 @@ def split_chart(
     names = heads.policy_labels(found)
     columns = split_columns(found, names)
     spec = split_panel("split", names, max(220, width - _NAMES_PX - 30), groups_of(found))
-    spec["title"] = heads.head(
+    spec["title"] = titles.head(
         "Where the time goes: mean latency of the tasks done (seconds)",
         [
             *heads.about(found[0].problem),

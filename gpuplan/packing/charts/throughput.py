@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark, safe_text
+from gpuplan.gantt import Columns, Spec, field, mark, safe_text, titles
 from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.clock import words
 from gpuplan.packing.charts.colours import PANE, POLICY_LOOKS, told_apart
@@ -77,7 +77,7 @@ def latency_throughput_chart(
     columns |= label_columns(columns, inner, _HEIGHT)
     spec = throughput_panel("points", policies, inner, _HEIGHT)
     changing = f" Beside a point: {safe_text(label, 60)}." if label else ""
-    spec["title"] = heads.head(
+    spec["title"] = titles.head(
         "Throughput against latency (tasks per second, seconds)",
         [*about, f"Mean latency of the tasks done.{changing}"],
         width,
