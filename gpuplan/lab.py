@@ -90,7 +90,7 @@ def compile_kernels() -> None:
     from gpuplan.packing import run as packing
 
     if not engine.on_disk():
-        print("Compiling (a minute or two, the first time only) ...", flush=True)
+        print("Compiling (two to three minutes, the first time only) ...", flush=True)
     warm_up()
     fairshare.warm_up()
     packing.warm_up()

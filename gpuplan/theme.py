@@ -14,6 +14,18 @@ Mode = Literal["light", "dark"]
 #: Page behind a chart that stands alone; a live page brings its own.
 PAPER: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#111111"}
 
+#: Colours of policies side by side, each with dashes so that nothing rests on colour alone.
+POLICY_LOOKS: tuple[tuple[str, list[int]], ...] = (
+    ("#0072B2", [1, 0]),
+    ("#E69F00", [6, 3]),
+    ("#009E73", [2, 2]),
+    ("#CC79A7", [8, 3, 2, 3]),
+    ("#D55E00", [10, 3]),
+    ("#56B4E9", [4, 2]),
+    ("#8C6D5A", [1, 2]),
+    ("#9A9A9A", [12, 2, 2, 2]),
+)
+
 #: Fonts that are on the machine already; nothing is fetched.
 FONT = "DejaVu Sans, Arial, sans-serif"
 

@@ -6,6 +6,7 @@ of it up.
 """
 
 import re
+from abc import abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -66,13 +67,13 @@ class Amount(FieldType):
     unit: str
     optional: bool = False
 
+    @abstractmethod
     def units(self) -> dict[str, int]:
         """What each unit that may be written is worth."""
-        raise NotImplementedError
 
+    @abstractmethod
     def told(self) -> str:
         """How an amount may be written, as the end of a rule."""
-        raise NotImplementedError
 
     def read(self, value: Any) -> int | None:
         """The amount in its smallest unit."""

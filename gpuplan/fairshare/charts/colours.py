@@ -20,18 +20,6 @@ MAX_TEAMS = 20
 #: Colour of the other teams together, and of repairs.
 OTHERS, REPAIR = "#9A9A9A", "#8A8A8A"
 
-#: Colours of policies side by side, each with dashes so that nothing rests on colour alone.
-POLICY_LOOKS: tuple[tuple[str, list[int]], ...] = (
-    ("#0072B2", [1, 0]),
-    ("#E69F00", [6, 3]),
-    ("#009E73", [2, 2]),
-    ("#CC79A7", [8, 3, 2, 3]),
-    ("#D55E00", [10, 3]),
-    ("#56B4E9", [4, 2]),
-    ("#8C6D5A", [1, 2]),
-    ("#9A9A9A", [12, 2, 2, 2]),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Palette:

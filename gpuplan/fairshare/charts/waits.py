@@ -8,7 +8,7 @@ import numpy as np
 from gpuplan import theme
 from gpuplan.fairshare.charts import heads
 from gpuplan.fairshare.charts.clock import words
-from gpuplan.fairshare.charts.colours import POLICY_LOOKS, palette_of
+from gpuplan.fairshare.charts.colours import palette_of
 from gpuplan.fairshare.figures import QUANTILES, size_class
 from gpuplan.fairshare.model import Bools, Int64
 from gpuplan.gantt import Columns, Spec, field, mark, titles
@@ -145,7 +145,7 @@ def _x(name: str, title: str | None) -> Spec:
 
 def policy_scale(names: Sequence[str], look: int) -> Spec:
     """Scale from policy to colour (0) or dashes (1)."""
-    looks = [POLICY_LOOKS[at % len(POLICY_LOOKS)][look] for at in range(len(names))]
+    looks = [theme.POLICY_LOOKS[at % len(theme.POLICY_LOOKS)][look] for at in range(len(names))]
     return {"domain": list(names), "range": looks}
 
 

@@ -24,18 +24,6 @@ OTHERS, ASLEEP, FAILED = "#9A9A9A", "#6E6E6E", "#D55E00"
 INK = "dark ? '#F2F2F2' : '#1A1A1A'"
 PANE = "dark ? '#1B1B1B' : '#FFFFFF'"
 
-#: Colours of policies side by side, each with dashes so that nothing rests on colour alone.
-POLICY_LOOKS: tuple[tuple[str, list[int]], ...] = (
-    ("#0072B2", [1, 0]),
-    ("#E69F00", [6, 3]),
-    ("#009E73", [2, 2]),
-    ("#CC79A7", [8, 3, 2, 3]),
-    ("#D55E00", [10, 3]),
-    ("#56B4E9", [4, 2]),
-    ("#8C6D5A", [1, 2]),
-    ("#9A9A9A", [12, 2, 2, 2]),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Palette:

@@ -7,7 +7,7 @@ from gpuplan import theme
 from gpuplan.gantt import Columns, Spec, field, mark, safe_text, titles
 from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.clock import words
-from gpuplan.packing.charts.colours import PANE, POLICY_LOOKS, told_apart
+from gpuplan.packing.charts.colours import PANE, told_apart
 from gpuplan.packing.model import PackingScenario
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _said(value: Any) -> str:
 
 def throughput_panel(data: str, policies: Sequence[str], width: int, height: int) -> Spec:
     """Points and lines over a data set of `point_columns`; both axes begin at 0."""
-    looks = [POLICY_LOOKS[at % len(POLICY_LOOKS)] for at in range(len(policies))]
+    looks = [theme.POLICY_LOOKS[at % len(theme.POLICY_LOOKS)] for at in range(len(policies))]
     legend = {
         "title": None,
         "orient": "top",
