@@ -89,7 +89,8 @@ def _shapes(problem: "Problem", raw: "RawPack") -> list[str]:
     found = []
     n, gpus, models = len(problem.tasks), problem.scenario.gpus.count, len(problem.needed)
     for word, table in (("stages", raw.stages), ("copies", raw.copies), ("breaches", raw.breaches)):
-        if any(len(getattr(table, name)) != len(table) for name in type(table).__slots__):
+        columns = [name for name in type(table).__slots__ if name not in ("on", "starts")]
+        if any(len(getattr(table, name)) != len(table) for name in columns):
             found.append(f"The columns of the {word} differ in length.")
     if any(len(column) != n for column in (raw.state, raw.left_us, raw.failures)):
         found.append("The columns of the tasks differ in length.")

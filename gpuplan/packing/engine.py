@@ -142,7 +142,11 @@ class Tables:
             table.flags.writeable = False
         state, left, failures = self.fate
         end = int(used[kernels.T])
-        return RawPack(Stages(*stages), Copies(*copies), Breaches(*breaches), state, left, failures, end)
+        on, starts = copies[kernels.K_GPU], np.arange(copies.shape[1] + 1)
+        starts.flags.writeable = False
+        return RawPack(
+            Stages(*stages), Copies(*copies, on, starts), Breaches(*breaches), state, left, failures, end
+        )
 
 
 def settings(problem: Problem, pieces: Pieces) -> Int64:

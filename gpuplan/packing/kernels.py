@@ -157,9 +157,9 @@ COPY_COLUMNS = 16
 # states of a copy (a pending one waits for memory, a going one for its last task to be saved)
 PENDING, LOADING, READY, GOING, LEAVES, GONE = range(6)
 
-# rows of ``stages`` int64[8, .], ``copies`` int64[9, .], ``breaches`` int64[4, .]: columns of the results
-L_TASK, L_GPU, L_KIND, L_OUTCOME, L_START, L_END, L_FROZEN, L_ATTEMPT = range(8)
-STAGE_ROWS = 8
+# rows of ``stages`` int64[9, .], ``copies`` int64[9, .], ``breaches`` int64[4, .]: columns of the results
+L_TASK, L_GPU, L_KIND, L_OUTCOME, L_START, L_END, L_FROZEN, L_ATTEMPT, L_COPY = range(9)
+STAGE_ROWS = 9
 LOAD, RUN, SAVE, RESTORE = range(4)
 WENT_ON, PREEMPTED, OUT_OF_MEMORY, CUT = range(4)
 K_MODEL, K_GPU, K_CLAIMED, K_LOAD, K_READY, K_EVICTED, K_RELEASED, K_DISK, K_TASK = range(9)
@@ -591,6 +591,7 @@ def log_stage(s: Ints, w: Ints, stages: Ints, x: int, g: int, kind: int, t: int)
     stages[L_END, n] = NEVER
     stages[L_FROZEN, n] = NEVER if kind == RESTORE else t
     stages[L_ATTEMPT, n] = w[x, FAILURES]
+    stages[L_COPY, n] = w[x, COPY]
     w[x, ROW] = n
     s[N_STAGES] = n + 1
 
@@ -1309,6 +1310,7 @@ def place(
         if c[i, C_HELD] == 0:
             end_idle(s, gpus, models, c, i)
         attach(s, gpus, w, c, x, i)
+        stages[L_COPY, w[x, ROW]] = i
         if c[i, C_STATE] == READY and waits == 0:
             start(s, gpus, models, w, c, stages, x, t)
         return
@@ -1352,6 +1354,7 @@ def place(
     copies[K_DISK, i] = 0
     copies[K_TASK, i] = w[x, TASK]
     attach(s, gpus, w, c, x, i)
+    stages[L_COPY, w[x, ROW]] = i
     if w[x, WAITS] == 0:
         gpus[g, STARTABLE] += 1
         s[N_STARTABLE] += 1
@@ -1748,7 +1751,7 @@ def run_pack(
     fate : int64[3, J]
         `WAITING`, `NEVER`, 0 at first.
     w : int64[X, WORK_COLUMNS], c : int64[C, COPY_COLUMNS]
-    stages : int64[8, .], copies : int64[9, C], breaches : int64[4, .]
+    stages : int64[9, .], copies : int64[9, C], breaches : int64[4, .]
         The logs.
 
     Returns

@@ -81,11 +81,12 @@ class ServedModel:
     pinned
         Never evicted.
     resident
-        GPUs on which it is loaded at the start.
+        GPUs on which it is loaded at the start (over several: sorted, each `gpus` of them are one copy).
     max_tasks
         Tasks that one loaded copy takes at once; None: no bound.
     gpus
-        GPUs over which it is spread.
+        GPUs over which a copy is spread; bytes are of the whole model, but for context and workspace: those are per
+        GPU.
     """
 
     name: str
@@ -234,13 +235,18 @@ class PackingScenario:
         """Bytes of a model's context."""
         return self.admission.context_bytes if model.context_bytes is None else model.context_bytes
 
+    def part(self, whole: int, model: ServedModel) -> int:
+        """Of bytes of a whole model, those on each of its GPUs (equal parts, rounded up)."""
+        return -(-whole // model.gpus)
+
     def taken(self, model: ServedModel) -> int:
-        """Bytes that a loaded copy of a model takes, without the KV of its tasks."""
-        return model.actual_bytes + self.context(model) + model.workspace_bytes
+        """Bytes that a loaded copy of a model takes on each of its GPUs, without the KV of its tasks."""
+        return self.part(model.actual_bytes, model) + self.context(model) + model.workspace_bytes
 
     def needed(self, model: ServedModel) -> int:
-        """Bytes that the scheduler reserves for a copy of a model."""
-        declared = -(-model.declared_bytes * (SECOND + self.admission.margin) // SECOND)
+        """Bytes that the scheduler reserves for a copy of a model on each of its GPUs."""
+        declared = self.part(model.declared_bytes, model)
+        declared = -(-declared * (SECOND + self.admission.margin) // SECOND)
         return declared + (self.context(model) if self.admission.count_context else 0)
 
     def replace(self, changes: Mapping[str, Any]) -> "PackingScenario":

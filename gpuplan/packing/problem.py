@@ -18,13 +18,15 @@ class Problem:
     scenario, tasks
         `tasks` are those of the scenario's file, or generated.
     needed : int64[M]
-        Bytes that the scheduler reserves for a copy of a model.
+        Bytes that the scheduler reserves for a copy of a model, on each of its GPUs.
     taken : int64[M]
-        Bytes that a loaded copy takes, without the KV of its tasks.
+        Bytes that a loaded copy takes on each of its GPUs, without the KV of its tasks.
     asleep : int64[M]
-        Bytes that stay after an eviction.
+        Bytes that stay on each of its GPUs after an eviction.
     weights : int64[M]
-        Bytes that a load transfers.
+        Bytes that a load transfers to each of its GPUs.
+    spread : int64[M]
+        GPUs over which a copy is spread.
     rejected : dict
         Tasks (rows) that can never be served, with the reason.
     until_us
@@ -37,6 +39,7 @@ class Problem:
     taken: Int64
     asleep: Int64
     weights: Int64
+    spread: Int64
     rejected: dict[int, str]
     until_us: int
 
@@ -53,8 +56,9 @@ def compile_problem(scenario: PackingScenario) -> Problem:
         tasks,
         needed,
         taken,
-        np.array([model.asleep_bytes for model in models], np.int64),
-        np.array([model.actual_bytes for model in models], np.int64),
+        np.array([scenario.part(model.asleep_bytes, model) for model in models], np.int64),
+        np.array([scenario.part(model.actual_bytes, model) for model in models], np.int64),
+        np.array([model.gpus for model in models], np.int64),
         never_served(scenario, tasks, needed, taken),
         NEVER if scenario.until_us is None else scenario.until_us,
     )
@@ -72,9 +76,10 @@ def tasks_of(scenario: PackingScenario) -> Tasks:
 
 
 def never_served(scenario: PackingScenario, tasks: Tasks, needed: Int64, taken: Int64) -> dict[int, str]:
-    """Rows of tasks that no GPU could ever serve, with the reason of each."""
+    """Rows of tasks that no GPU could ever serve (of models over several: no set of them), with the reason of each."""
     memory = scenario.gpus.memory_bytes
-    per_token = np.array([model.kv_bytes_per_token for model in scenario.models], np.int64)
+    parts = [scenario.part(model.kv_bytes_per_token, model) for model in scenario.models]
+    per_token = np.array(parts, np.int64)
     tokens = tasks.tokens_in + tasks.tokens_out
     cache = per_token[tasks.model] * tokens
     too_large = needed[tasks.model] > memory
@@ -82,7 +87,9 @@ def never_served(scenario: PackingScenario, tasks: Tasks, needed: Int64, taken: 
     found = {}
     for j in np.flatnonzero(too_large | too_long).tolist():
         m = int(tasks.model[j])
-        name = scenario.models[m].name
+        name, spread = scenario.models[m].name, scenario.models[m].gpus
+        if spread > 1:
+            name += f" over {spread} GPUs"  # its bytes below are those on each of them
         if too_large[j]:
             found[j] = f"{name} needs {needed[m]:,} bytes by its declaration, a GPU has {memory:,}"
         elif taken[m] > memory:

@@ -23,13 +23,17 @@ class Stages:
 
     Attributes
     ----------
-    task, gpu : int64[S]
+    task : int64[S]
+    gpu : int64[S]
+        The GPU; of a task of a model over several, the lowest.
     kind, outcome : int64[S]
     start_us, end_us : int64[S]
     frozen_from_us : int64[S]
         Of a `RESTORE`: from then on its KV is in memory (when its instance was ready); else `start_us`.
     attempt : int64[S]
         0, or how often the task had failed for memory before.
+    copy : int64[S]
+        Row of the copy that serves it, in `Copies`.
     """
 
     task: Int64
@@ -40,6 +44,7 @@ class Stages:
     end_us: Int64
     frozen_from_us: Int64
     attempt: Int64
+    copy: Int64
 
     def __len__(self) -> int:
         return len(self.task)
@@ -51,7 +56,9 @@ class Copies:
 
     Attributes
     ----------
-    model, gpu : int64[C]
+    model : int64[C]
+    gpu : int64[C]
+        The GPU; of a model over several, the lowest.
     claimed_us, load_us, ready_us, evicted_us, released_us : int64[C]
         Claim; start of the transfer (memory is taken from then on); ready; eviction decided; memory back. A load that
         failed for memory has `load_us` = `evicted_us` = `released_us`, and `ready_us` `NEVER`.
@@ -59,6 +66,9 @@ class Copies:
         1 where the transfer came from disk.
     for_task : int64[C]
         The task for which it was claimed; -1: resident from the start.
+    on : int64[sum of GPUs of all copies]
+    starts : int64[C + 1]
+        Copy ``c`` is on the GPUs ``on[starts[c] : starts[c + 1]]``, ascending.
     """
 
     model: Int64
@@ -70,6 +80,8 @@ class Copies:
     released_us: Int64
     from_disk: Int64
     for_task: Int64
+    on: Int64
+    starts: Int64
 
     def __len__(self) -> int:
         return len(self.model)

@@ -82,14 +82,21 @@ def raw_of(
     """
     rows = [(*row[:6], *(row[6:7] or (row[4],)), *(row[7:8] or (0,))) for row in stages]
     return RawPack(
-        Stages(*_columns(rows, 8)),
-        Copies(*_columns(copies, 9)),
+        Stages(*_columns(rows, 8), np.array([_copy_of(row, copies) for row in rows], np.int64)),
+        Copies(*_columns(copies, 9), *_columns(copies, 9)[1:2], np.arange(len(copies) + 1)),
         Breaches(*_columns(breaches or [], 4)),
         np.array(state, np.int64),
         np.array(left, np.int64),
         np.array(failures or [0] * len(state), np.int64),
         end_us,
     )
+
+
+def _copy_of(stage: tuple[int, ...], copies: list[tuple[int, ...]]) -> int:
+    """The copy that a stage belongs to: the newest on its GPU that is not evicted when it ends (-1: none)."""
+    _, gpu, _, _, start, end, *_ = stage
+    there = [i for i, c in enumerate(copies) if c[1] == gpu and c[2] <= start and c[5] >= end]
+    return max(there, default=-1)
 
 
 def _columns(rows: list[tuple[int, ...]], n: int) -> list[Any]:

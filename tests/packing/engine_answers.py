@@ -29,5 +29,6 @@ def engine(scenario: PackingScenario, pieces: Pieces) -> Outcome:
 
 
 def rows(table: Stages | Copies | Breaches) -> list[tuple[int, ...]]:
-    """A table of columns as rows, in the order of its columns."""
-    return list(zip(*(getattr(table, name).tolist() for name in type(table).__slots__), strict=True))
+    """A table of columns as rows, in the order of its columns (those of the reference)."""
+    names = [name for name in type(table).__slots__ if name not in ("on", "starts", "copy")]
+    return list(zip(*(getattr(table, name).tolist() for name in names), strict=True))
