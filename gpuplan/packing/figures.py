@@ -23,6 +23,7 @@ from gpuplan.packing.raw import (
     TIMED_OUT,
     WAITING,
 )
+from gpuplan.packing.spread import copies_on
 from gpuplan.percentiles import percentiles
 
 if TYPE_CHECKING:
@@ -86,25 +87,29 @@ _DEFINED = {
     ),
     "load": (
         "per GPU",
-        "Offered load: service time (alone) of the tasks not rejected / (GPUs x time from first to last arrival). "
-        "Above 1 the queue grows without bound where a GPU does one task's work at a time.",
+        "Offered load: service time (alone) of the tasks not rejected, times the GPUs of their model / (GPUs x time "
+        "from first to last arrival). Above 1 the queue grows without bound where a GPU does one task's work at once.",
     ),
     "busy": ("share of GPU-time", "GPU-time in which at least one task runs / GPU-time of the run."),
     "out_of_memory": ("events", "Times that memory ran out: a task or a load failed."),
     "preemptions": ("preemptions", "Times that a running task was interrupted for one of higher priority."),
-    "evictions": ("evictions", "Loaded copies of models that were removed from memory."),
+    "evictions": (
+        "evictions",
+        "Loaded copies of models that were removed from memory (once of a copy over several GPUs).",
+    ),
     "loads": (
         "loads",
-        "Transfers of weights to a GPU that were begun (models resident at the start are none).",
+        "Loads of copies of models that were begun (models resident at the start are none).",
     ),
-    "reloads": ("loads", "Loads of a model on a GPU on which it had been before."),
+    "reloads": ("loads", "Loads of a model on a GPU (or several) on one of which it had been before."),
     "cold_share": (
         "share of placements",
         "Placements of tasks for which a copy of the model had to be loaded / all placements.",
     ),
     "wasted_gpu_seconds": (
         "GPU-seconds",
-        "Time of loads (by copy), of saves and restores (by task), and of running in attempts that failed.",
+        "Time of loads (by copy), of saves and restores (by task), and of running in attempts that failed, each times "
+        "the GPUs of the model.",
     ),
     "reserved_mean": (
         "share of GPU memory",
@@ -120,7 +125,8 @@ _DEFINED = {
     ),
     "fragmentation": (
         "share of GPU memory",
-        "Mean over time and GPUs of unreserved memory that is too little for a model drawn by popularity, expected.",
+        "Mean over time and GPUs of unreserved memory that is too little for a model drawn by popularity (for its part "
+        "on a GPU, if it has several), expected.",
     ),
     "largest_free_gib": ("GiB", "Mean over time of the largest unreserved memory of a GPU: what still fits."),
     "tasks_arrived": (
@@ -188,7 +194,7 @@ def _of_arrivals(problem: "Problem", raw: "RawPack", books: Ledger) -> Figures:
     if not len(came):
         return {}
     first, last = int(came.min()), int(came.max())
-    work = int(tasks.service_us[books.counted].sum())
+    work = int((tasks.service_us * problem.spread[tasks.model])[books.counted].sum())
     return {
         "throughput_per_s": _ratio(int(books.done.sum()) * SECOND, raw.end_us - first),
         "load": _ratio(work, problem.scenario.gpus.count * (last - first)),
@@ -201,13 +207,15 @@ def _of_stages(problem: "Problem", raw: "RawPack", memory: Memory) -> Figures:
     length = rows.end_us - rows.start_us
     begun = memory.loaded & (copies.for_task >= 0)
     arrived = np.minimum(copies.ready_us, raw.end_us)
-    loads = int((arrived[begun] - copies.load_us[begun]).sum())
-    saves = int(length[rows.kind == SAVE].sum())
-    restores = int(np.maximum(rows.end_us - rows.frozen_from_us, 0)[rows.kind == RESTORE].sum())
+    spread = problem.spread[copies.model]
+    loads = int(((arrived - copies.load_us) * spread)[begun].sum())
+    of_task = problem.spread[problem.tasks.model[rows.task]]
+    saves = int((length * of_task)[rows.kind == SAVE].sum())
+    frozen = np.maximum(rows.end_us - rows.frozen_from_us, 0)
+    restores = int((frozen * of_task)[rows.kind == RESTORE].sum())
     lost = (rows.kind == RUN) & (rows.attempt < raw.failures[rows.task])
+    lost_us = int((length * of_task)[lost].sum())
     placed = (rows.kind == LOAD) | (rows.kind == RESTORE)
-    n_models = len(problem.needed)
-    key = (copies.gpu * n_models + copies.model)[memory.loaded]
     busy = sum(int((np.diff(gpu.time_us) * (gpu.running[:-1] > 0)).sum()) for gpu in memory.progress.gpus)
     return {
         "busy": _ratio(busy, problem.scenario.gpus.count * raw.end_us),
@@ -215,10 +223,22 @@ def _of_stages(problem: "Problem", raw: "RawPack", memory: Memory) -> Figures:
         "preemptions": int((rows.outcome == PREEMPTED).sum()),
         "evictions": int((memory.loaded & (copies.evicted_us < NEVER)).sum()),
         "loads": int(begun.sum()),
-        "reloads": len(key) - len(np.unique(key)),
+        "reloads": _reloads(problem, raw, memory),
         "cold_share": _ratio(int((copies.for_task >= 0).sum()), int(placed.sum())),
-        "wasted_gpu_seconds": (loads + saves + restores + int(length[lost].sum())) / SECOND,
+        "wasted_gpu_seconds": (loads + saves + restores + lost_us) / SECOND,
     }
+
+
+def _reloads(problem: "Problem", raw: "RawPack", memory: Memory) -> int:
+    """Loaded copies of models that had been on one of their GPUs before."""
+    copy, on = copies_on(raw.copies)
+    there = memory.loaded[copy]
+    copy = copy[there]
+    key = on[there] * len(problem.needed) + raw.copies.model[copy]
+    _, first = np.unique(key, return_index=True)
+    again = np.ones(len(key), bool)
+    again[first] = False
+    return len(np.unique(copy[again]))
 
 
 def _of_memory(problem: "Problem", raw: "RawPack", memory: Memory) -> Figures:

@@ -1,7 +1,8 @@
 """The memory of each GPU over time, exact: what is reserved, what is there, what is of use.
 
 Recomputed from the copies, the stages and the model of contention. Between two changes (`Profile`) the actual memory
-never falls: it grows with the tokens of the running tasks, a staircase.
+never falls: it grows with the tokens of the running tasks, a staircase. A copy of a model over several GPUs, and the
+tasks that it serves, have an equal part on each of them.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan.packing.model import NEVER, Bools, Floats, Int64
-from gpuplan.packing.progress import Progress, distinct, generated, steps
+from gpuplan.packing.progress import Progress, distinct, generated, grouped, steps
 from gpuplan.packing.raw import CUT, LOAD, RESTORE, RUN
+from gpuplan.packing.spread import copies_on, stages_on
 
 if TYPE_CHECKING:
     from gpuplan.packing.problem import Problem
@@ -71,12 +73,30 @@ class Memory:
         self.kv_from = np.where(rows.kind == RESTORE, rows.frozen_from_us, rows.start_us)
         self._cut = (rows.outcome == CUT) & (self.kv_from < rows.end_us)
         self._stage_end = np.where(self._cut, over, rows.end_us)
-        self.kv_per_token = np.array([m.kv_bytes_per_token for m in problem.scenario.models], np.int64)
+        models = problem.scenario.models
+        self.kv_per_token = np.array(
+            [problem.scenario.part(m.kv_bytes_per_token, m) for m in models], np.int64
+        )
+        # a row per copy and GPU that it is on; the stages on each GPU
+        self._copy, self._on = copies_on(copies)
+        self._stages: list[Int64] = [np.zeros(0, np.int64)] * problem.scenario.gpus.count
+        stage, gpu = stages_on(raw)
+        for g, mine in grouped(gpu):
+            self._stages[g] = stage[mine]
 
     @cached_property
     def progress(self) -> Progress:
         """What tasks had done at any instant."""
         return Progress(self.problem, self.raw)
+
+    def stages_on(self, gpu: int) -> Int64:
+        """Stages of the tasks on a GPU, in their order."""
+        return self._stages[gpu]
+
+    def copies_on(self, gpu: int) -> Int64:
+        """Copies on a GPU, in the order of their claims."""
+        found: Int64 = self._copy[self._on == gpu]
+        return found
 
     # ------------------------------------------------------------------ one GPU over time
 
@@ -102,8 +122,8 @@ class Memory:
 
     def ceiling(self, gpu: int, time_us: Int64) -> Int64:
         """What may be in memory at most at instants and until the next change: every task with its KV at its end."""
-        rows = self.raw.stages
-        stages = np.flatnonzero((rows.gpu == gpu) & (rows.kind != LOAD) & (self._stage_end > self.kv_from))
+        rows, stages = self.raw.stages, self._stages[gpu]
+        stages = stages[(rows.kind[stages] != LOAD) & (self._stage_end > self.kv_from)[stages]]
         most = self.kv_of(stages, rows.end_us[stages])
         when, level = steps(np.append(self.kv_from[stages], self._stage_end[stages]), np.append(most, -most))
         found: Int64 = level[np.searchsorted(when, time_us, "right") - 1]
@@ -115,7 +135,7 @@ class Memory:
     def changes(self, gpu: int) -> Int64:
         """Instants at which anything began or ended on a GPU; the first is 0."""
         rows, copies = self.raw.stages, self.raw.copies
-        mine, there = rows.gpu == gpu, copies.gpu == gpu
+        mine, there = self._stages[gpu], self.copies_on(gpu)
         columns = [rows.start_us[mine], rows.end_us[mine], rows.frozen_from_us[mine]]
         columns += [copies.claimed_us[there], copies.load_us[there], copies.released_us[there]]
         when = np.concatenate([np.zeros(1, np.int64), *columns])
@@ -127,9 +147,10 @@ class Memory:
     @cached_property
     def _fixed(self) -> list[list[tuple[str, tuple[Int64, Int64]]]]:
         """What changes only at the instants of `changes`, of each GPU."""
-        copies, models = self.raw.copies, self.problem
+        copies, copy = self.raw.copies, self._copy
+        need = self.problem.needed[copies.model[copy]]
         spans = {
-            "reserved": (copies.gpu, copies.claimed_us, self._gone, models.needed[copies.model]),
+            "reserved": (self._on, copies.claimed_us[copy], self._gone[copy], need),
             "weights": self._weights,
             "asleep": self.leftovers,
             "serving": self._serving,
@@ -147,33 +168,33 @@ class Memory:
     @cached_property
     def _weights(self) -> tuple[Int64, Int64, Int64, Int64]:
         """Spans of copies in memory: gpu, from, to, bytes."""
-        copies, some = self.raw.copies, self.loaded
-        return (
-            copies.gpu[some],
-            copies.load_us[some],
-            self._gone[some],
-            self.problem.taken[copies.model[some]],
-        )
+        copies, there = self.raw.copies, self.loaded[self._copy]
+        some = self._copy[there]
+        taken = self.problem.taken[copies.model[some]]
+        return self._on[there], copies.load_us[some], self._gone[some], taken
 
     @cached_property
     def leftovers(self) -> tuple[Int64, Int64, Int64, Int64]:
         """Spans of leftovers: from the release of a model to the next load of it on the same GPU."""
         copies, n_models = self.raw.copies, len(self.problem.asleep)
-        some = np.flatnonzero(self.loaded & (self.problem.asleep[copies.model] > 0))
-        key = copies.gpu[some] * n_models + copies.model[some]
+        there = (self.loaded & (self.problem.asleep[copies.model] > 0))[self._copy]
+        some, on = self._copy[there], self._on[there]
+        key = on * n_models + copies.model[some]
         order = np.lexsort((copies.load_us[some], key))
-        some, key = some[order], key[order]
+        some, on, key = some[order], on[order], key[order]
         start, end = _gaps(key, copies.load_us[some], self._gone[some], self.end_us + 1)
         left = end > start
         which = some[left]
-        return copies.gpu[which], start[left], end[left], self.problem.asleep[copies.model[which]]
+        return on[left], start[left], end[left], self.problem.asleep[copies.model[which]]
 
     @cached_property
     def _serving(self) -> tuple[Int64, Int64, Int64, Int64]:
         """Spans in which at least one task of a model runs on a GPU, with the bytes of its copy."""
         rows, n_models = self.raw.stages, len(self.problem.taken)
-        some = np.flatnonzero((rows.kind == RUN) & (self._stage_end > rows.start_us))
-        key = rows.gpu[some] * n_models + self.problem.tasks.model[rows.task[some]]
+        stage, gpu = stages_on(self.raw)
+        runs = ((rows.kind == RUN) & (self._stage_end > rows.start_us))[stage]
+        some = stage[runs]
+        key = gpu[runs] * n_models + self.problem.tasks.model[rows.task[some]]
         order = np.lexsort((rows.start_us[some], key))
         some, key = some[order], key[order]
         start, end = _union(key, rows.start_us[some], self._stage_end[some])
@@ -185,9 +206,10 @@ class Memory:
         """KV of all tasks, and of the running ones, at instants in order."""
         rows, tasks = self.raw.stages, self.problem.tasks
         total, running = np.zeros(len(t), np.int64), np.zeros(len(t), np.int64)
-        has = (rows.gpu == gpu) & (rows.kind != LOAD) & (self._stage_end > self.kv_from)
-        has &= self.kv_per_token[tasks.model[rows.task]] > 0
-        stages = np.flatnonzero(has)
+        stages = self._stages[gpu]
+        has = (rows.kind[stages] != LOAD) & (self._stage_end > self.kv_from)[stages]
+        has &= self.kv_per_token[tasks.model[rows.task[stages]]] > 0
+        stages = stages[has]
         first = np.searchsorted(t, self.kv_from[stages], "left")
         counts = np.searchsorted(t, self._stage_end[stages], "left") - first
         upto = np.cumsum(counts)
@@ -207,7 +229,7 @@ class Memory:
         return total, running
 
     def kv_of(self, stage: Int64, t: Int64) -> Int64:
-        """KV of the tasks of stages (`RUN`, `SAVE`, `RESTORE`) at instants inside them, bytes."""
+        """KV of the tasks of stages (`RUN`, `SAVE`, `RESTORE`) at instants inside them, bytes on each of their GPUs."""
         tasks, task = self.problem.tasks, self.raw.stages.task[stage]
         # nothing happens any more at a horizon: what is cut there holds what it held just before
         t = np.where(self._cut[stage], np.minimum(t, self.end_us - 1), t)
@@ -221,25 +243,29 @@ class Memory:
         now = self.at(gpu, np.array([t], np.int64))
         if self.problem.scenario.admission.on == "declared":
             return self.capacity - int(now.reserved[0])
-        copies = self.raw.copies
-        pending = (
-            (copies.gpu == gpu) & (copies.claimed_us <= t) & (copies.load_us > t) & (copies.released_us > t)
-        )
-        return self.capacity - int(now.actual[0]) - int(self.problem.needed[copies.model[pending]].sum())
+        copies, mine = self.raw.copies, self.copies_on(gpu)
+        waits = (copies.claimed_us <= t) & (copies.load_us > t) & (copies.released_us > t)
+        pending = self.problem.needed[copies.model[mine[waits[mine]]]]
+        return self.capacity - int(now.actual[0]) - int(pending.sum())
 
     def largest_fit(self, t: int) -> tuple[int, int, int]:
-        """Model (row, -1: none), GPU and free bytes of the largest model that fits somewhere without eviction."""
+        """Model (row, -1: none), GPU and free bytes of the largest model that fits somewhere without eviction.
+
+        A model over k GPUs fits where k of them have room for its part. The GPU is the one with most free memory.
+        """
         free = [self.free(g, t) for g in range(self.problem.scenario.gpus.count)]
-        gpu = int(np.argmax(free))
-        fitting = np.where(self.problem.needed <= free[gpu], self.problem.needed, -1)
-        best = int(np.argmax(fitting))
+        needed, spread = self.problem.needed, self.problem.spread
+        room = np.array(sorted(free, reverse=True))[spread - 1]
+        fitting = np.where(needed <= room, needed * spread, -1)
+        best, gpu = int(np.argmax(fitting)), int(np.argmax(free))
         return (best if fitting[best] >= 0 else -1), gpu, free[gpu]
 
     def fragments(self, free: Int64) -> Floats:
         """Free bytes that a model drawn by popularity cannot use, expected: float64, as `free`.
 
         ``F = sum over models of popularity x (free if need > free else 0)``: the measure of Weng and others, "Beware
-        of Fragmentation" (USENIX ATC 2023), for memory.
+        of Fragmentation" (USENIX ATC 2023), for memory. Each GPU is looked at alone: of a model over several GPUs the
+        need is that of its part.
         """
         needed = self.problem.needed
         weight = np.array([m.popularity for m in self.problem.scenario.models], float)
@@ -266,7 +292,8 @@ class Memory:
         """
         kv, serving = self._kv_byte_us
         copies = self.raw.copies
-        reserved = self._span_sum(copies.claimed_us, self._gone, self.problem.needed[copies.model])
+        need = self.problem.needed * self.problem.spread
+        reserved = self._span_sum(copies.claimed_us, self._gone, need[copies.model])
         fixed = self._span_sum(*self._weights[1:]) + self._span_sum(*self.leftovers[1:])
         useful = self._span_sum(*self._serving[1:])
         return {"reserved": reserved, "actual": fixed + kv, "useful": useful + serving}
@@ -279,16 +306,19 @@ class Memory:
     def _kv_byte_us(self) -> tuple[float, float]:
         """KV over the run: of all tasks, and of those that run."""
         rows, tasks = self.raw.stages, self.problem.tasks
-        rate = self.kv_per_token[tasks.model[rows.task]].astype(float)
+        model = tasks.model[rows.task]
+        rate = (self.kv_per_token * self.problem.spread)[model].astype(float)
         some = np.flatnonzero((rows.kind != LOAD) & (rows.end_us > self.kv_from) & (rate > 0))
         if not len(some):
             return 0.0, 0.0
         task, kind = rows.task[some], rows.kind[some]
         length = (rows.end_us[some] - self.kv_from[some]).astype(float)
         done = self.progress.before[some] / float(1 << 20) * length
-        for g, gpu in enumerate(self.progress.gpus):
-            mine = np.flatnonzero((kind == RUN) & (rows.gpu[some] == g))
-            done[mine] += gpu.summed(rows.start_us[some[mine]], rows.end_us[some[mine]])
+        runs = np.flatnonzero(kind == RUN)
+        for k, which in grouped(self.progress.service[some[runs]]):
+            mine = runs[which]
+            service = self.progress.services[k]
+            done[mine] += service.summed(rows.start_us[some[mine]], rows.end_us[some[mine]])
         per_us = tasks.tokens_out[task] / np.maximum(tasks.service_us[task], 1)
         each = rate[some] * (tasks.tokens_in[task] * length + per_us * done)
         return float(each.sum()), float(each[kind == RUN].sum())

@@ -10,7 +10,8 @@ def offered_load(scenario: PackingScenario) -> float:
 
     ``rate x E[service] / (GPUs x speed)``, where speed is the highest total speed of tasks side by side on a GPU:
     ``n`` without contention, 1 where they share, ``n / (1 + beta (n - 1))`` with slowdown, for the `n` up to the bound
-    of tasks at once. The same holds for each model and its own bound; the highest counts. Loading, preemption and the
+    of tasks at once. A task of a model over k GPUs is work for each of them. The same holds for each model and its own
+    bound (on k GPUs each, ``floor(GPUs / k)`` copies can be at a time); the highest counts. Loading, preemption and the
     limits of memory only add to it. Models larger than a GPU do not count (their tasks are rejected), and without
     generated tasks it is 0.
     """
@@ -23,17 +24,19 @@ def offered_load(scenario: PackingScenario) -> float:
         return 0.0
     bounds = [inf if model.max_tasks is None else model.max_tasks for model in fit]
     most = inf if scenario.gpus.max_tasks is None else scenario.gpus.max_tasks
-    work = asked.rate_per_s * asked.service.mean / (popular * scenario.gpus.count)
-    total = work * sum(model.popularity for model in fit) / _speed(scenario, min(most, sum(bounds)))
+    count = scenario.gpus.count
+    work = asked.rate_per_s * asked.service.mean / popular
+    wide = sum(model.popularity * model.gpus for model in fit)
+    total = work * wide / (count * _speed(scenario, min(most, sum(bounds))))
     single = [
-        work * model.popularity / _speed(scenario, min(most, bound))
+        work * model.popularity / (count // model.gpus * _speed(scenario, min(most, bound)))
         for model, bound in zip(fit, bounds, strict=True)
     ]
     return max(total, *single)
 
 
 def fits(scenario: PackingScenario, model: ServedModel) -> bool:
-    """Whether a model fits into an empty GPU, by what the scheduler believes and as it is."""
+    """Whether a model (its part on a GPU) fits into an empty GPU, by what the scheduler believes and as it is."""
     return max(scenario.needed(model), scenario.taken(model)) <= scenario.gpus.memory_bytes
 
 

@@ -1,11 +1,13 @@
 """How much service tasks had at any instant, recomputed from their stages and the model of contention."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplan.packing.model import Bools, Contention, Floats, Int64
+from gpuplan.packing.model import Contention, Floats, Int64
 from gpuplan.packing.raw import RUN, SAVE
+from gpuplan.packing.spread import sets_of, spans, stages_on
 
 if TYPE_CHECKING:
     from gpuplan.packing.problem import Problem
@@ -30,7 +32,7 @@ def speeds(contention: Contention, running: Int64) -> Int64:
 
 
 class Service:
-    """What one task would get that ran on a GPU all the time: piecewise linear, from the `RUN` stages on it.
+    """What one task would get that ran on a GPU (or a set of them) all the time: piecewise linear.
 
     All tasks that run on a GPU go at one speed, so that what a task got is a difference of two values of this. Values
     may wrap around 64 bits; differences do not.
@@ -43,14 +45,35 @@ class Service:
         From then on.
     """
 
-    def __init__(self, contention: Contention, start_us: Int64, end_us: Int64) -> None:
+    def __init__(self, time_us: Int64, running: Int64, speed: Int64) -> None:
+        self.time_us, self.running, self.speed = time_us, running, speed
+        got = np.diff(time_us) * speed[:-1]
+        self._sum: Int64 = np.concatenate([[0], np.cumsum(got)]).astype(np.int64)
+
+    @classmethod
+    def of_runs(cls, contention: Contention, start_us: Int64, end_us: Int64) -> "Service":
+        """Service on a GPU with these runs, from starts to ends."""
         when = np.concatenate([start_us, end_us])
         change = np.concatenate([np.ones(len(start_us), np.int64), np.full(len(end_us), -1, np.int64)])
-        self.time_us, level = steps(when, change)
-        self.running = level
-        self.speed = speeds(contention, level)
-        got = np.diff(self.time_us) * self.speed[:-1]
-        self._sum: Int64 = np.concatenate([[0], np.cumsum(got)]).astype(np.int64)
+        time_us, running = steps(when, change)
+        return cls(time_us, running, speeds(contention, running))
+
+    @classmethod
+    def least_of(cls, gpus: "Sequence[Service]", start_us: Int64, end_us: Int64) -> "Service":
+        """Service at the least speed of some GPUs, right inside runs from starts to ends (what is between is not)."""
+        start, end = merged(start_us, end_us)
+        kept = [np.zeros(1, np.int64), start, end]
+        for gpu in gpus:
+            first = np.searchsorted(gpu.time_us, start, "right")
+            row, within = spans(np.searchsorted(gpu.time_us, end, "left") - first)
+            kept.append(gpu.time_us[first[row] + within])
+        time_us = distinct(np.concatenate(kept))
+        at = [np.searchsorted(gpu.time_us, time_us, "right") - 1 for gpu in gpus]
+        running, speed = (
+            np.min([getattr(gpu, name)[k] for gpu, k in zip(gpus, at, strict=True)], axis=0)
+            for name in ("running", "speed")
+        )
+        return cls(time_us, running, speed)
 
     def at(self, t: Int64) -> Int64:
         """Service from 0 to instants, in 1 / `SCALE` us."""
@@ -88,6 +111,22 @@ def steps(when: Int64, change: Int64) -> tuple[Int64, Int64]:
     return times.astype(np.int64), np.cumsum(sums)
 
 
+def merged(start: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """Spans as those that neither overlap nor touch, in order."""
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate(end[order])
+    new = np.append(True, start[1:] > end[:-1])[: len(start)]
+    return start[new], end[np.append(new[1:], True)[: len(end)]]
+
+
+def grouped(keys: Int64) -> Iterator[tuple[int, Int64]]:
+    """Each key that there is, with its rows in order."""
+    order = np.argsort(keys, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+        if len(rows):
+            yield int(keys[rows[0]]), rows
+
+
 def distinct(values: Int64) -> Int64:
     """Distinct values in order (``numpy.unique`` hashes, which takes longer for instants)."""
     ordered = np.sort(values)
@@ -107,6 +146,11 @@ class Progress:
     gained : int64[S]
         Service in the stage.
     gpus : list of Service
+    services : list of Service
+        Those of the GPUs, then those of each set of several GPUs over which a copy was spread: a task goes at the least
+        speed of its GPUs.
+    service : int64[S]
+        Which of them a stage has.
     """
 
     def __init__(self, problem: "Problem", raw: "RawPack") -> None:
@@ -114,13 +158,23 @@ class Progress:
         self.rows = rows
         self.service_us = problem.tasks.service_us[rows.task]
         runs = (rows.kind == RUN) & (rows.end_us > rows.start_us)
+        on, gpu = stages_on(raw)
         self.gpus: list[Service] = []
-        self.gained: Int64 = np.zeros(len(rows), np.int64)
         for g in range(scenario.gpus.count):
-            mine = np.flatnonzero(runs & (rows.gpu == g))
-            gpu = Service(scenario.contention, rows.start_us[mine], rows.end_us[mine])
-            self.gained[mine] = gpu.at(rows.end_us[mine]) - gpu.at(rows.start_us[mine])
-            self.gpus.append(gpu)
+            mine = on[(gpu == g) & runs[on]]
+            self.gpus.append(Service.of_runs(scenario.contention, rows.start_us[mine], rows.end_us[mine]))
+        self.services = list(self.gpus)
+        self.service: Int64 = rows.gpu.copy()
+        of_copy, sets = sets_of(raw.copies)
+        for k, mine in grouped(of_copy[rows.copy]) if sets else ():
+            if k >= 0:
+                self.service[mine] = len(self.services)
+                mine = mine[runs[mine]]
+                spread = [self.gpus[g] for g in sets[k]]
+                self.services.append(Service.least_of(spread, rows.start_us[mine], rows.end_us[mine]))
+        self.gained: Int64 = np.zeros(len(rows), np.int64)
+        some = np.flatnonzero(runs)
+        self.gained[some] = self.service_of(some, rows.end_us[some])
         self.before = self._before()
 
     def _before(self) -> Int64:
@@ -143,14 +197,20 @@ class Progress:
 
     def at(self, stage: Int64, t: Int64) -> Int64:
         """Service in 1 / `SCALE` us that the tasks of stages had at instants inside them, at most all of it."""
-        rows = self.rows
-        done = self.before[stage].copy()
-        running: Bools = rows.kind[stage] == RUN
-        for g, gpu in enumerate(self.gpus):
-            mine = np.flatnonzero(running & (rows.gpu[stage] == g))
-            done[mine] += gpu.at(t[mine]) - gpu.at(rows.start_us[stage[mine]])
+        done: Int64 = self.before[stage] + self.service_of(stage, t)
         most: Int64 = self.service_us[stage] << _SHIFT
         return np.minimum(done, most)
+
+    def service_of(self, stage: Int64, t: Int64) -> Int64:
+        """Service in 1 / `SCALE` us from the start of stages to instants; not cut off at all of it, 0 but for `RUN`."""
+        rows = self.rows
+        found = np.zeros(len(stage), np.int64)
+        runs = np.flatnonzero(rows.kind[stage] == RUN)
+        for k, which in grouped(self.service[stage[runs]]):
+            mine = runs[which]
+            service = self.services[k]
+            found[mine] = service.at(t[mine]) - service.at(rows.start_us[stage[mine]])
+        return found
 
 
 def whole_us(done: Int64) -> Int64:

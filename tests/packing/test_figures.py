@@ -88,7 +88,8 @@ def test_a_million_tasks_are_booked_in_well_under_a_second() -> None:
     rows = [np.repeat(one, 2), np.zeros(2 * n, np.int64), np.tile([LOAD, RUN], n), np.zeros(2 * n, np.int64)]
     empty = raw_of([], [], [], [], int(end[-1]))
     zeros = np.zeros(n, np.int64)
-    stages = type(empty.stages)(*rows, start, end, start, np.zeros(2 * n, np.int64))
+    none = np.zeros(2 * n, np.int64)
+    stages = type(empty.stages)(*rows, start, end, start, none, none)
     raw = replace(empty, stages=stages, state=zeros + DONE, left_us=arrival + 5, failures=zeros)
     began = time.process_time()
     books = ledger(problem, raw)

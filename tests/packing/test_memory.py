@@ -182,7 +182,7 @@ def test_sums_of_service(contention: Contention) -> None:
     rng = np.random.default_rng(4)
     start = rng.integers(0, 300, 40)
     end = start + rng.integers(1, 60, 40)
-    gpu = Service(contention, start, end)
+    gpu = Service.of_runs(contention, start, end)
     found = gpu.summed(start, end)
     for k in range(40):
         instants = np.arange(start[k], end[k])
