@@ -74,16 +74,22 @@ def raw_of(
     end_us: int,
     failures: list[int] | None = None,
     breaches: list[tuple[int, ...]] | None = None,
+    sets: list[tuple[int, ...]] | None = None,
 ) -> RawPack:
-    """A run from rows: stages of (task, gpu, kind, outcome, start, end[, frozen from[, attempt]]), and the others.
+    """A run from rows: stages of (task, gpu, kind, outcome, start, end[, frozen from[, attempt[, copy]]]), and others.
 
     Copies are (model, gpu, claimed, load, ready, evicted, released, from disk, for task), breaches (time, gpu, task,
-    model).
+    model), `sets` the GPUs of each copy: where there are none, each is on its one GPU.
     """
     rows = [(*row[:6], *(row[6:7] or (row[4],)), *(row[7:8] or (0,))) for row in stages]
+    served: list[int] = []
+    for k, row in enumerate(stages):
+        served.append(row[8] if len(row) > 8 else _copy_of(stages[: k + 1], served, copies))
+    where = sets or [copy[1:2] for copy in copies]
+    on = [gpu for gpus in where for gpu in gpus]
     return RawPack(
-        Stages(*_columns(rows, 8), np.array([_copy_of(row, copies) for row in rows], np.int64)),
-        Copies(*_columns(copies, 9), *_columns(copies, 9)[1:2], np.arange(len(copies) + 1)),
+        Stages(*_columns(rows, 8), np.array(served, np.int64)),
+        Copies(*_columns(copies, 9), np.array(on, np.int64), np.cumsum([0, *map(len, where)])),
         Breaches(*_columns(breaches or [], 4)),
         np.array(state, np.int64),
         np.array(left, np.int64),
@@ -92,11 +98,16 @@ def raw_of(
     )
 
 
-def _copy_of(stage: tuple[int, ...], copies: list[tuple[int, ...]]) -> int:
-    """The copy that a stage belongs to: the newest on its GPU that is not evicted when it ends (-1: none)."""
-    _, gpu, _, _, start, end, *_ = stage
-    there = [i for i, c in enumerate(copies) if c[1] == gpu and c[2] <= start and c[5] >= end]
-    return max(there, default=-1)
+def _copy_of(stages: list[tuple[int, ...]], served: list[int], copies: list[tuple[int, ...]]) -> int:
+    """The copy of the last of these stages: that of the stage before it, the one claimed for it, the newest there."""
+    task, gpu, kind, _, start, end, *_ = stages[-1]
+    if kind in (RUN, SAVE):
+        before = [k for k, stage in enumerate(stages[:-1]) if stage[0] == task]
+        if before:
+            return served[before[-1]]
+    there = [c for c, row in enumerate(copies) if row[1] == gpu and row[2] <= start and row[5] >= end]
+    own = [c for c in there if copies[c][2] == start and copies[c][8] == task]
+    return max(own or there, default=-1)
 
 
 def _columns(rows: list[tuple[int, ...]], n: int) -> list[Any]:

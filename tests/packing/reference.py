@@ -52,7 +52,8 @@ class World(Node):
     # ------------------------------------------------------------ stages of a task
 
     def open(self, request: Request, kind: int) -> None:
-        request.stage = Stage(request.row, self.gpu_of(request), kind, self.now, request.failures)
+        assert request.copy is not None
+        request.stage = Stage(request.row, request.copy, kind, self.now, request.failures)
         self.stages.append(request.stage)
         self.changed = True
 
@@ -126,26 +127,27 @@ class World(Node):
 
     def release(self, copy: Copy) -> None:
         copy.released = self.now
-        others = [c for c in self.copies if (c.model, c.gpu) == (copy.model, copy.gpu)]
-        if not any(not c.pending and not c.over for c in others):
-            self.asleep.add((copy.model, copy.gpu))
+        for gpu in copy.gpus:
+            others = [c for c in self.copies if c.model == copy.model and gpu in c.gpus]
+            if not any(not c.pending and not c.over for c in others):
+                self.asleep.add((copy.model, gpu))
         self.changed = True
 
     def start_loading(self, copy: Copy) -> None:
         copy.load = self.now
         copy.from_disk = int(not self.gpus.host_cache or copy.model not in self.in_host_memory)
-        copy.remaining = self.models[copy.model].actual_bytes * MILLION
-        woken = (copy.model, copy.gpu)
-        asleep = woken in self.asleep
-        self.asleep.discard(woken)
+        woken = self.asleep & {(copy.model, gpu) for gpu in copy.gpus}
+        self.asleep -= woken
         self.changed = True
-        if self.actual(copy.gpu) > self.gpus.memory_bytes:
-            copy.evicted = copy.released = self.now
-            self.breaches.append((self.now, copy.gpu, -1, copy.model))
-            for request in self.users(copy):
-                self.fail(request)
-            if asleep:
-                self.asleep.add(woken)
+        full = [gpu for gpu in copy.gpus if self.actual(gpu) > self.gpus.memory_bytes]
+        if not full:
+            copy.coming = {gpu: self.weights(copy.model) * MILLION for gpu in copy.gpus}
+            return
+        copy.evicted = copy.released = self.now
+        self.breaches.append((self.now, full[0], -1, copy.model))
+        for request in self.users(copy):
+            self.fail(request)
+        self.asleep |= woken
 
     # ------------------------------------------------------------ the clock
 
@@ -155,14 +157,12 @@ class World(Node):
         times += [r.deadline for r in self.requests if r.state == QUEUED and not r.served]
         for request in self.requests:
             if request.state == RUNNING:
-                speed = self.speed(self.gpu_of(request))
-                times.append(self.now - -request.remaining // speed)
+                times.append(self.now - -request.remaining // self.speed(request))
             elif request.state in (SAVING, RESTORING):
                 times.append(self.end_of_handling(request))
         for copy in self.copies:
-            if copy.loading:
-                times.append(self.now - -copy.remaining // self.rate(copy))
-            elif copy.evicting:
+            times += [self.now - -left // self.rate(copy, gpu) for gpu, left in copy.coming.items()]
+            if copy.evicting:
                 times.append(copy.evicted + self.gpus.release_us)
             elif self.idle(copy):
                 times.append(self.expiry(copy))
@@ -198,10 +198,12 @@ class World(Node):
 
     def advance(self, until: int) -> None:
         """Work goes on until an instant."""
-        served = [(r, self.speed(self.gpu_of(r))) for r in self.requests if r.state == RUNNING]
-        moved = [(c, self.rate(c)) for c in self.copies if c.loading]
-        for thing, speed in [*served, *moved]:
-            thing.remaining -= speed * (until - self.now)
+        served = [(r, self.speed(r)) for r in self.requests if r.state == RUNNING]
+        moved = [(c, gpu, self.rate(c, gpu)) for c in self.copies for gpu in c.coming]
+        for request, speed in served:
+            request.remaining -= speed * (until - self.now)
+        for copy, gpu, rate in moved:
+            copy.coming[gpu] -= rate * (until - self.now)
         self.now = until
 
     def run(self) -> None:
@@ -249,7 +251,7 @@ class World(Node):
         """What was due when this pass began; then whatever waited for that."""
         now = self.now
         released = [c for c in self.copies if c.evicting and c.evicted + self.gpus.release_us <= now]
-        transferred = [c for c in self.copies if c.loading and c.remaining <= 0]
+        transferred = [c for c in self.copies if any(left <= 0 for left in c.coming.values())]
         handled = [
             r for r in self.requests if r.state in (SAVING, RESTORING) and self.end_of_handling(r) <= now
         ]
@@ -257,9 +259,11 @@ class World(Node):
         for copy in released:
             self.release(copy)
         for copy in transferred:
-            copy.ready = copy.last_used = now
-            self.in_host_memory.add(copy.model)
+            copy.coming = {gpu: left for gpu, left in copy.coming.items() if left > 0}
             self.changed = True
+            if not copy.coming:
+                copy.ready = copy.last_used = now
+                self.in_host_memory.add(copy.model)
         for request in handled:
             if request.state == SAVING:
                 self.finish_saving(request)
@@ -316,18 +320,22 @@ def reference(scenario: PackingScenario, pieces: Pieces) -> Outcome:
     for request in world.requests:
         if request.state != GONE:
             request.fate = WAITING if request.copy is None else ON_GPU
-    stages = [
-        (s.task, s.gpu, s.kind, s.outcome, s.start, s.end, s.frozen_from, s.attempt) for s in world.stages
-    ]
+    made = sorted(world.copies, key=by_claim)
     copies = [
         (c.model, c.gpu, c.claimed, c.load, c.ready, c.evicted, c.released, c.from_disk, c.for_task)
-        for c in world.copies
+        for c in made
+    ]
+    place = {id(c): row for row, c in enumerate(made)}
+    stages = [
+        (s.task, s.copy.gpu, s.kind, s.outcome, s.start, s.end, s.frozen_from, s.attempt, place[id(s.copy)])
+        for s in world.stages
     ]
     for before, after in pairwise(world.stages):
         assert before.start <= after.start
     return Outcome(
-        by_start(stages),
-        by_claim(copies),
+        sorted(stages, key=by_start),
+        copies,
+        [c.gpus for c in made],
         [tuple(row) for row in world.breaches],
         [r.fate for r in world.requests],
         [r.left for r in world.requests],

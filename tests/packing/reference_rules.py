@@ -1,4 +1,8 @@
-"""Who is placed where, what must go for it, who is interrupted: the pieces of a policy, for `reference`."""
+"""Who is placed where and what must go for it: the pieces of a policy, for `reference`.
+
+A task is placed on an instance of its model, or on as many GPUs as the model wants. Whom that may interrupt is in
+`reference_victims`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,49 +12,66 @@ from math import floor, frexp
 from gpuplan.packing.model import NEVER
 from gpuplan.packing.raw import LOAD, RESTORE
 from packing.reference import World
-from packing.reference_things import GETTING_READY, QUEUED, RUNNING, Copy, Merged, Request
+from packing.reference_things import GETTING_READY, QUEUED, Copy, Merged, Request
 
 
 @dataclass
 class Way:
-    """How a task can be placed on a GPU: 0 on an instance, 1 beside the others, 2 after evictions."""
+    """How a task can be placed: on an instance, or on one that is claimed on these GPUs after evictions."""
 
-    kind: int
+    gpus: tuple[int, ...]
+    copy: Copy | None = None
     evicted: list[Copy] = field(default_factory=list)
     victims: list[Request] = field(default_factory=list)
+    last_gpu: int = -1
 
 
 # ---------------------------------------------------------------- can it be placed
 
 
-def way(world: World, request: Request, gpu: int, gone: Sequence[Request] = ()) -> Way | None:
-    """How a task can be placed, if some tasks were gone; None: it cannot."""
-    model, node = world.models[request.model], world.gpus
-    attached = [r for r in world.attached(gpu) if r not in gone]
-    if node.max_tasks is not None and len(attached) >= node.max_tasks:
+def slots(world: World, gpu: int, gone: Sequence[Request] = ()) -> bool:
+    """Whether a GPU takes another task, if some were gone."""
+    most = world.gpus.max_tasks
+    return most is None or len([r for r in world.attached(gpu) if r not in gone]) < most
+
+
+def takes(world: World, copy: Copy, gone: Sequence[Request] = ()) -> bool:
+    """Whether an instance takes another task (its GPUs apart)."""
+    most = world.models[copy.model].max_tasks
+    return most is None or len([r for r in world.users(copy) if r not in gone]) < most
+
+
+def open_copy(world: World, copy: Copy) -> bool:
+    return takes(world, copy) and all(slots(world, gpu) for gpu in copy.gpus)
+
+
+def room(
+    world: World, m: int, gpu: int, gone: Sequence[Request] = (), already: Sequence[Copy] = ()
+) -> list[Copy] | None:
+    """What must go from a GPU for a new instance of a model, if some tasks and copies were gone; None: it has no room.
+
+    A GPU with an instance of that model has none.
+    """
+    if world.copy_of(m, gpu) is not None or not slots(world, gpu, gone):
         return None
-    copy = world.copy_of(request.model, gpu)
-    if copy is not None:
-        used = sum(r.copy is copy for r in attached)
-        return None if model.max_tasks is not None and used >= model.max_tasks else Way(0)
-    if fits(world, request.model, gpu, [], gone):
-        return Way(1)
-    evicted: list[Copy] = []
-    for candidate in sorted(candidates(world, gpu, gone), key=lambda c: eviction_key(world, c, gone)):
-        evicted.append(candidate)
-        if fits(world, request.model, gpu, evicted, gone):
-            return Way(2, evicted)
-    return None
+    found: list[Copy] = []
+    order = sorted(candidates(world, gpu, gone), key=lambda c: eviction_key(world, c, gone))
+    for candidate in [c for c in order if c not in already]:
+        if fits(world, m, gpu, [*already, *found], gone):
+            return found
+        found.append(candidate)
+    return found if fits(world, m, gpu, [*already, *found], gone) else None
 
 
-def fits(world: World, model: int, gpu: int, evicted: list[Copy], gone: Sequence[Request]) -> bool:
+def fits(world: World, m: int, gpu: int, evicted: Sequence[Copy], gone: Sequence[Request]) -> bool:
+    evicted = [c for c in evicted if gpu in c.gpus]
     if world.scenario.admission.on == "declared":
         taken = world.reserved(gpu) - sum(world.need(c.model) for c in evicted)
     else:
         taken = world.actual(gpu) - sum(world.taken(c.model) for c in evicted)
-        taken -= sum(world.kv(r) for r in gone)
-        taken += sum(world.need(c.model) for c in world.copies if c.gpu == gpu and c.pending)
-    return taken + world.need(model) <= world.gpus.memory_bytes
+        taken -= sum(world.kv(r) for r in gone if gpu in world.gpus_of(r))
+        taken += sum(world.need(c.model) for c in world.copies if gpu in c.gpus and c.pending)
+    return taken + world.need(m) <= world.gpus.memory_bytes
 
 
 def candidates(world: World, gpu: int, gone: Sequence[Request]) -> list[Copy]:
@@ -58,7 +79,7 @@ def candidates(world: World, gpu: int, gone: Sequence[Request]) -> list[Copy]:
     return [
         c
         for c in world.copies
-        if c.gpu == gpu
+        if gpu in c.gpus
         and c.ready < NEVER
         and c.usable
         and not world.models[c.model].pinned
@@ -76,14 +97,45 @@ def eviction_key(world: World, copy: Copy, gone: Sequence[Request]) -> tuple[int
     return (world.now if in_use else copy.last_used), copy.model
 
 
+def new_copy(world: World, m: int, gpus: Sequence[int], gone: Sequence[Request] = ()) -> Way:
+    """A new instance on GPUs that each have room: what must go, GPU by GPU."""
+    way = Way(tuple(sorted(gpus)))
+    for gpu in way.gpus:
+        more = room(world, m, gpu, gone, way.evicted)
+        assert more is not None
+        way.evicted += more
+    return way
+
+
 # ---------------------------------------------------------------- where
 
 
-def left(world: World, request: Request, gpu: int, way: Way) -> int:
-    """Bytes that are not reserved after a placement."""
-    added = 0 if way.kind == 0 else world.need(request.model)
-    freed = sum(world.need(c.model) for c in way.evicted)
-    return world.gpus.memory_bytes - world.reserved(gpu) + freed - added
+def score(world: World, gpu: int, added: int, evicted: Sequence[Copy] = ()) -> tuple[int, ...]:
+    """How good a GPU is for so many bytes more: less is better."""
+    before = world.gpus.memory_bytes - world.reserved(gpu)
+    rest = before + sum(world.need(c.model) for c in evicted) - added
+    match world.pieces.placement:
+        case "first-fit":
+            return ()
+        case "best-fit":
+            return (rest,)
+        case "worst-fit":
+            return (-rest,)
+        case "predicted-fit":
+            return sum(r.predicted_remaining() for r in world.attached(gpu)), rest
+        case "fgd":
+            return (fragmentation(world, rest) - fragmentation(world, before),)
+    raise AssertionError(world.pieces.placement)
+
+
+def score_of_copy(world: World, copy: Copy) -> tuple[int, ...]:
+    """Of an instance: the sum over its GPUs; of predicted work the largest."""
+    scores = [score(world, gpu, 0) for gpu in copy.gpus]
+    columns = list(zip(*scores, strict=True))
+    if world.pieces.placement == "predicted-fit":
+        ahead, rest = columns
+        return max(ahead), sum(rest)
+    return tuple(sum(column) for column in columns)
 
 
 def weights(world: World) -> list[int]:
@@ -98,31 +150,64 @@ def fragmentation(world: World, free: int) -> int:
     return sum(weight * free for m, weight in enumerate(weights(world)) if world.need(m) > free)
 
 
-def choose(world: World, request: Request, ways: dict[int, Way]) -> int:
-    """One of the GPUs on which a task can be placed."""
-    placement, count = world.pieces.placement, world.gpus.count
+def find_way(world: World, request: Request, line: int) -> Way | None:
+    """Where a task goes; None: it cannot be placed. `line` is its queue."""
+    m = request.model
+    match world.pieces.placement:
+        case "round-robin":
+            return on_own_gpus(world, m, line)
+        case "round-robin-skip":
+            return round_the_circle(world, m)
+    copies = [c for c in world.copies_of(m) if open_copy(world, c)]
+    if copies:
+        best = min(copies, key=lambda c: (score_of_copy(world, c), c.gpu))
+        return Way(best.gpus, best)
+    ranks = []
+    for gpu in range(world.gpus.count):
+        evicted = room(world, m, gpu)
+        if evicted is not None:
+            ranks.append((bool(evicted), score(world, gpu, world.need(m), evicted), gpu))
+    chosen = [gpu for _, _, gpu in sorted(ranks)[: world.models[m].gpus]]
+    return new_copy(world, m, chosen) if len(chosen) == world.models[m].gpus else None
 
-    def rank(gpu: int) -> tuple[int, ...]:
-        way = ways[gpu]
-        rest = left(world, request, gpu, way)
-        match placement:
-            case "round-robin" | "first-fit":
-                return way.kind, gpu
-            case "round-robin-skip":
-                return way.kind == 2, (gpu - world.last_gpu - 1) % count
-            case "best-fit":
-                return way.kind, rest, gpu
-            case "worst-fit":
-                return way.kind, -rest, gpu
-            case "predicted-fit":
-                ahead = sum(r.predicted_remaining() for r in world.attached(gpu))
-                return way.kind, ahead, rest, gpu
-            case "fgd":
-                before = fragmentation(world, world.gpus.memory_bytes - world.reserved(gpu))
-                return way.kind, fragmentation(world, rest) - before, gpu
-        raise AssertionError(placement)
 
-    return min(ways, key=rank)
+def own_gpus(world: World, m: int, line: int) -> list[int]:
+    """The GPUs of a model's task in a blind line, from that of the line on."""
+    return [(line + k) % world.gpus.count for k in range(world.models[m].gpus)]
+
+
+def own_copy(world: World, m: int, line: int) -> Copy | None:
+    """The instance to which a blind line is bound."""
+    there = (world.copy_of(m, gpu) for gpu in own_gpus(world, m, line))
+    return next((copy for copy in there if copy is not None), None)
+
+
+def on_own_gpus(world: World, m: int, line: int) -> Way | None:
+    copy = own_copy(world, m, line)
+    if copy is not None:
+        return Way(copy.gpus, copy) if open_copy(world, copy) else None
+    gpus = own_gpus(world, m, line)
+    return None if any(room(world, m, gpu) is None for gpu in gpus) else new_copy(world, m, gpus)
+
+
+def round_the_circle(world: World, m: int) -> Way | None:
+    """The next GPU on whose instance, or from which on, there is room: first without evictions, then with."""
+    count = world.gpus.count
+    for evictions in (False, True):
+        for k in range(count):
+            anchor = (world.last_gpu + 1 + k) % count
+            copy = world.copy_of(m, anchor)
+            if copy is not None and open_copy(world, copy):
+                return Way(copy.gpus, copy, last_gpu=anchor)
+            circle = [(anchor + further) % count for further in range(count)]
+            rooms = {gpu: room(world, m, gpu) for gpu in circle}
+            open_to_it = [gpu for gpu, evicted in rooms.items() if evicted == [] or (evicted and evictions)]
+            chosen = open_to_it[: world.models[m].gpus]
+            if anchor in chosen and len(chosen) == world.models[m].gpus:
+                way = new_copy(world, m, chosen)
+                way.last_gpu = anchor
+                return way
+    return None
 
 
 # ---------------------------------------------------------------- in which order
@@ -149,67 +234,38 @@ def count_merged(merged: Merged, request: Request, depth: int) -> None:
     merged.model, merged.priority = request.model, request.priority
 
 
-# ---------------------------------------------------------------- who is interrupted
-
-
-def victims_on(world: World, request: Request, gpu: int) -> Way | None:
-    """The tasks of a GPU that would have to be interrupted for one that cannot be placed, and what comes after."""
-    preemption = world.scenario.preemption
-    prey = [
-        r
-        for r in world.attached(gpu)
-        if r.state == RUNNING
-        and r.priority < request.priority
-        and (preemption.when == "always" or r.predicted_remaining() >= preemption.threshold_us)
-    ]
-    prey.sort(key=lambda r: (r.priority, -r.predicted_remaining(), -r.row))
-    for most in range(1, len(prey) + 1):
-        found = way(world, request, gpu, prey[:most])
-        if found is not None:
-            found.victims = prey[:most]
-            return found
-    return None
-
-
 # ---------------------------------------------------------------- a round
 
 
 def place_all(world: World) -> None:
     """Places tasks until none can be placed; a start of service is followed by a look at the memory."""
-    for number, gpus in enumerate(queues(world)):
-        while place_one(world, number, gpus):
+    lines = world.gpus.count if world.pieces.placement == "round-robin" else 1
+    for line in range(lines):
+        while place_one(world, line, lines):
             world.out_of_memory()
 
 
-def queues(world: World) -> list[list[int]]:
-    """For each queue the GPUs that it serves."""
-    everywhere = list(range(world.gpus.count))
-    return [[g] for g in everywhere] if world.pieces.placement == "round-robin" else [everywhere]
-
-
-def place_one(world: World, number: int, gpus: list[int]) -> bool:
+def place_one(world: World, line: int, lines: int) -> bool:
     """Places the first task of a queue that can be placed, if there is one."""
-    count = len(queues(world))
-    queue = [r for r in world.requests if r.state == QUEUED and r.row % count == number]
-    merged = world.merged.setdefault(number, Merged())
+    from packing.reference_victims import by_force
+
+    queue = [r for r in world.requests if r.state == QUEUED and r.row % lines == line]
+    merged = world.merged.setdefault(line, Merged())
     for k, request in enumerate(to_try(world, queue, merged)):
-        ways = {g: found for g in gpus if (found := way(world, request, g)) is not None}
-        if ways:
-            gpu = choose(world, request, ways)
-        elif k == 0 and world.scenario.preemption.when != "never":
-            ways = {g: found for g in gpus if (found := victims_on(world, request, g)) is not None}
-            gpu = min(ways, key=lambda g: (len(ways[g].victims), g), default=-1)
-        if ways:
-            place(world, request, gpu, ways[gpu])
+        way = find_way(world, request, line)
+        if way is None and k == 0 and world.scenario.preemption.when != "never":
+            way = by_force(world, request, line)
+        if way is not None:
+            place(world, request, way)
             count_merged(merged, request, world.pieces.depth)
             return True
     return False
 
 
-def place(world: World, request: Request, gpu: int, way: Way) -> None:
+def place(world: World, request: Request, way: Way) -> None:
     """Attaches a task to its instance, which is claimed if there is none; sees to all that this takes."""
     world.placements[request.model] += 1
-    world.last_gpu = gpu
+    world.last_gpu = way.last_gpu if way.last_gpu >= 0 else way.gpus[0]
     saves = [world.interrupt(victim) for victim in way.victims]
     for copy in way.evicted:
         if world.users(copy):
@@ -217,9 +273,9 @@ def place(world: World, request: Request, gpu: int, way: Way) -> None:
         else:
             world.evict(copy)
     request.waits_for = [*saves, *way.evicted]
-    request.copy = world.copy_of(request.model, gpu)
+    request.copy = way.copy
     if request.copy is None:
-        request.copy = Copy(request.model, gpu, world.now, request.row, waits_for=request.waits_for)
+        request.copy = Copy(request.model, way.gpus, world.now, request.row, waits_for=request.waits_for)
         world.copies.append(request.copy)
     request.state = GETTING_READY
     world.open(request, RESTORE if request.saved else LOAD)

@@ -24,7 +24,7 @@ NOT_YET, QUEUED, OUTSIDE, GETTING_READY, RUNNING, SAVING, RESTORING, GONE = (
 @dataclass(eq=False)
 class Stage:
     task: int
-    gpu: int
+    copy: "Copy"
     kind: int
     start: int
     attempt: int
@@ -39,10 +39,13 @@ class Stage:
 
 @dataclass(eq=False)
 class Copy:
-    """An instance of a model on a GPU; its state follows from which of its instants have come."""
+    """An instance of a model on its GPUs; its state follows from which of its instants have come.
+
+    `coming`: what its transfers have left, millionths of a byte, by GPU; those that have ended are not there any more.
+    """
 
     model: int
-    gpu: int
+    gpus: tuple[int, ...]
     claimed: int
     for_task: int
     load: int = NEVER
@@ -50,10 +53,15 @@ class Copy:
     evicted: int = NEVER
     released: int = NEVER
     from_disk: int = 0
-    remaining: int = 0
+    coming: dict[int, int] = field(default_factory=dict)
     last_used: int = 0
     must_go: bool = False
     waits_for: list["Stage | Copy"] = field(default_factory=list)
+
+    @property
+    def gpu(self) -> int:
+        """The lowest of its GPUs."""
+        return self.gpus[0]
 
     @property
     def over(self) -> bool:
@@ -62,10 +70,6 @@ class Copy:
     @property
     def pending(self) -> bool:
         return self.load == NEVER
-
-    @property
-    def loading(self) -> bool:
-        return self.load < NEVER and self.ready == NEVER and not self.over
 
     @property
     def evicting(self) -> bool:
@@ -120,10 +124,14 @@ class Merged:
 
 @dataclass
 class Outcome:
-    """What `reference` hands back: rows of `RawPack` as tuples, in an order that does not depend on who made them."""
+    """What `reference` hands back: rows of `RawPack` as tuples, in an order that does not depend on who made them.
+
+    `sets` are the GPUs of each of the `copies`; the last column of `stages` is the row of the instance.
+    """
 
     stages: list[tuple[int, ...]]
     copies: list[tuple[int, ...]]
+    sets: list[tuple[int, ...]]
     breaches: list[tuple[int, ...]]
     state: list[int]
     left: list[int]
@@ -131,11 +139,11 @@ class Outcome:
     end: int
 
 
-def by_start(stages: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def by_start(stage: tuple[int, ...]) -> tuple[int, int]:
     """Stages by start, then task; those of one task stay in the order in which they were decided."""
-    return sorted(stages, key=lambda row: (row[4], row[0]))
+    return stage[4], stage[0]
 
 
-def by_claim(copies: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def by_claim(copy: Copy) -> tuple[int, int, int]:
     """Instances by claim, then GPU, then model."""
-    return sorted(copies, key=lambda row: (row[2], row[1], row[0]))
+    return copy.claimed, copy.gpu, copy.model

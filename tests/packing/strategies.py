@@ -43,7 +43,7 @@ BOUND = st.sampled_from([None, 1, 2, 3])
 
 NODES = st.builds(
     Gpus,
-    count=st.integers(1, 3),
+    count=st.integers(1, 4),
     memory_bytes=st.sampled_from([60, 80, 100, 120]),
     host_bytes_per_s=RATES,
     disk_bytes_per_s=RATES,
@@ -95,29 +95,36 @@ MODELS = st.builds(
     kv_bytes_per_token=st.sampled_from([0, 0, 1, 2]),
     popularity=st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0, 3.0]),
     pinned=st.sampled_from([False, False, False, True]),
-    resident=st.sampled_from([(), (), (), (0,), (1,), (2, 0)]),
+    resident=st.sampled_from([(), (), (), (0,), (1,), (2, 0), (3, 1), (1, 0, 2, 3)]),
     max_tasks=BOUND,
+    gpus=st.sampled_from([1, 1, 1, 2, 2, 3, 4]),
 )
 
 
 @st.composite
-def model_lists(draw: st.DrawFn, gpus: Gpus, admission: Admission, most: int) -> tuple[ServedModel, ...]:
-    """Models, most of which declare about what they take; what is resident fits."""
+def model_lists(
+    draw: st.DrawFn, gpus: Gpus, admission: Admission, most: int, widest: int
+) -> tuple[ServedModel, ...]:
+    """Models, most of which declare about what they take; what is resident fits, over as many GPUs as it should."""
     found: list[ServedModel] = []
     taken = [0] * gpus.count
     for k, model in enumerate(draw(st.lists(MODELS, min_size=1, max_size=most))):
+        wide = min(model.gpus, gpus.count, widest)
+        if wide > 1 and draw(st.integers(0, 3)):
+            # as large on each of its GPUs as others are; the odd byte is there on all of them
+            model = replace(model, actual_bytes=model.actual_bytes * wide - draw(st.sampled_from([0, 0, 1])))
+        model = replace(model, actual_bytes=max(0, model.actual_bytes), gpus=wide)
         if draw(st.integers(0, 3)):
             off = draw(st.sampled_from([-10, 0, 0, 0, 5]))
             model = replace(model, declared_bytes=max(0, model.actual_bytes + off))
         context = admission.context_bytes if model.context_bytes is None else model.context_bytes
-        takes = model.actual_bytes + context + model.workspace_bytes
-        resident = tuple(
-            g for g in model.resident if g < gpus.count and taken[g] + takes <= gpus.memory_bytes
-        )
+        takes = -(-model.actual_bytes // wide) + context + model.workspace_bytes
+        room = [g for g in model.resident if g < gpus.count and taken[g] + takes <= gpus.memory_bytes]
+        resident = tuple(room[: len(room) // wide * wide])
         for g in resident:
             taken[g] += takes
-        asleep = draw(st.sampled_from([0, 0, 1, takes // 2]))
-        found.append(replace(model, name=f"m{k}", resident=resident, asleep_bytes=min(asleep, takes)))
+        asleep = wide * min(takes, draw(st.sampled_from([0, 0, 1, takes // 2])))
+        found.append(replace(model, name=f"m{k}", resident=resident, asleep_bytes=asleep))
     return tuple(found)
 
 
@@ -146,10 +153,12 @@ def task_tables(draw: st.DrawFn, models: int, most: int) -> Tasks:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, most_models: int = 4, most_tasks: int = 15) -> PackingScenario:
-    """A tiny node; some runs stop at a horizon."""
+def scenarios(
+    draw: st.DrawFn, most_models: int = 4, most_tasks: int = 15, widest: int = 1
+) -> PackingScenario:
+    """A tiny node, some of whose models are spread over GPUs; some runs stop at a horizon."""
     gpus, admission = draw(NODES), draw(ADMISSIONS)
-    models = draw(model_lists(gpus, admission, most_models))
+    models = draw(model_lists(gpus, admission, most_models, widest))
     return PackingScenario(
         name="tiny",
         gpus=gpus,
