@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from gpuplan.packing.model import PackingScenario
     from gpuplan.packing.policies import KINDS as PACKING_PIECES
     from gpuplan.packing.run import PackRun
+    from gpuplan.traces.history import History
+    from gpuplan.traces.import_file import Imported
+    from gpuplan.traces.importing import import_file, read_history
 
     __version__: str
 
@@ -53,6 +56,8 @@ _HOMES = {
     "Errors": "gpuplan.allocation.days",
     "FAIRSHARE_POLICIES": "gpuplan.fairshare.policies",
     "FairshareScenario": "gpuplan.fairshare.model",
+    "History": "gpuplan.traces.history",
+    "Imported": "gpuplan.traces.import_file",
     "InputError": "gpuplan.inputs.errors",
     "PACKING_PIECES": "gpuplan.packing.policies",
     "POLICIES": "gpuplan.allocation.policies",
@@ -71,10 +76,12 @@ _HOMES = {
     "estimate_training": "gpuplan.forecast.training",
     "fit_durations": "gpuplan.forecast.durations",
     "idle_windows": "gpuplan.allocation.lookahead",
+    "import_file": "gpuplan.traces.importing",
     "load": "gpuplan.loading",
     "load_swf": "gpuplan.loading",
     "pack": "gpuplan.loading",
     "plan": "gpuplan.loading",
+    "read_history": "gpuplan.traces.importing",
     "roll": "gpuplan.loading",
     "sensitivity": "gpuplan.loading",
     "shipped": "gpuplan.loading",
@@ -96,6 +103,8 @@ __all__ = [
     "Days",
     "Errors",
     "FairshareScenario",
+    "History",
+    "Imported",
     "InputError",
     "PackRun",
     "PackingScenario",
@@ -114,10 +123,12 @@ __all__ = [
     "explore",
     "fit_durations",
     "idle_windows",
+    "import_file",
     "load",
     "load_swf",
     "pack",
     "plan",
+    "read_history",
     "roll",
     "sensitivity",
     "shipped",

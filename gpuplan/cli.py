@@ -116,6 +116,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_compare(command("compare", _compare, "plan a scenario under several policies, side by side"))
     _add_simulate(command("simulate", _simulate, "run weeks of a shared cluster under several policies"))
     _add_pack(command("pack", _pack, "run many models in the memory of a few GPUs under several policies"))
+    from gpuplan.cli_import import add_import
+
+    add_import(
+        command(
+            "import", _import, "make a scenario of a file of jobs or traffic", "Every row is accounted for."
+        )
+    )
     schema = command("schema", _schema, "print the JSON Schema of a scenario file, for editors")
     schema.add_argument("kind", choices=("allocation", "fairshare", "packing"))
     bench = command("bench", _bench, "print the benchmark table", "Every answer is asserted.")
@@ -363,6 +370,12 @@ def _pack(options: argparse.Namespace) -> int:
     from gpuplan.cli_pack import pack
 
     return pack(options)
+
+
+def _import(options: argparse.Namespace) -> int:
+    from gpuplan.cli_import import import_command
+
+    return import_command(options)
 
 
 def _schema(options: argparse.Namespace) -> int:

@@ -1,0 +1,214 @@
+"""The front door for other people's files: read a history, or make a scenario of one, whatever its format."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gpuplan.forecast.traffic import TrafficHistory
+from gpuplan.inputs.account import Account
+from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
+from gpuplan.traces.anonymise import RULE_BY_KEY, RULE_BY_ORDER, anonymised, without_values
+from gpuplan.traces.formats import Format, format_named, stem_of
+from gpuplan.traces.history import History
+from gpuplan.traces.import_file import Imported
+from gpuplan.traces.importing_traffic import beside_jobs, import_traffic, traffic_of
+from gpuplan.traces.names import mapped, safe_names
+from gpuplan.traces.to_scenario import Choices, priorities_of, span_of
+from gpuplan.traces.to_scenario_day import day_scenario
+from gpuplan.traces.to_scenario_span import fairshare_of
+from gpuplan.traces.to_scenario_traffic import Service
+from gpuplan.traces.wish import Budget, Wish
+
+#: Told of bytes done and bytes in all.
+Progress = Callable[[int, int], None]
+
+#: Formats of jobs.
+_JOBS = ("slurm", "swf", "jobs")
+
+
+def read_history(
+    path: str | Path,
+    format: Format | None = None,
+    *,
+    zone: str | None = None,
+    strict: bool = True,
+    progress: Progress | None = None,
+    **options: Any,
+) -> History:
+    """Read a file of jobs: Slurm's ``sacct``, a workload log (SWF), or a table of jobs.
+
+    Parameters
+    ----------
+    path
+        The file, plain or gzip.
+    format
+        ``"slurm"``, ``"swf"`` or ``"jobs"``; None: told by its name and its first line.
+    zone
+        Zone of times that are written without one, such as ``"Europe/Berlin"``.
+    strict
+        Whether rows that cannot be read are an error; otherwise they are left out and counted.
+    progress
+        Told of bytes done and bytes in all.
+    **options
+        Passed on to the reader of the format.
+
+    Raises
+    ------
+    InputError
+        With every row that cannot be read: its line, its column, its text.
+    """
+    return _history(path, format, zone, strict, progress, options)[0]
+
+
+def _history(
+    path: str | Path,
+    format: Format | None,
+    zone: str | None,
+    strict: bool,
+    progress: Progress | None,
+    options: Mapping[str, Any],
+) -> tuple[History, int | None]:
+    """The history, and GPUs of the cluster where the file tells them."""
+    kind = format_named(path, format)
+    if kind == "swf":
+        if zone is not None or options:
+            rule = "must be left out: a workload log says its own"
+            raise InputError(Path(path).name, [Mistake(next(iter(options), "zone"), rule)])
+        from gpuplan.traces.swf_history import read_swf_history
+
+        return read_swf_history(path, progress=progress)
+    if kind == "slurm":
+        from gpuplan.traces.slurm import read_sacct
+
+        return read_sacct(path, zone=zone, strict=strict, progress=progress, **options), None
+    if kind == "jobs":
+        from gpuplan.traces.jobs_table import read_jobs
+
+        return read_jobs(path, zone=zone, strict=strict, progress=progress, **options), None
+    rule = "must hold jobs here (slurm, swf, jobs)"
+    raise InputError(Path(path).name, [Mistake("format", rule, kind)])
+
+
+def import_file(
+    path: str | Path | Sequence[str | Path],
+    format: Format | None = None,
+    *,
+    zone: str | None = None,
+    strict: bool = True,
+    progress: Progress | None = None,
+    traffic: str | Path | Sequence[str | Path] = (),
+    unit: str | None = None,
+    by: str | None = None,
+    service: Service | None = None,
+    options: Mapping[str, Any] | None = None,
+    **choices: Any,
+) -> Imported:
+    """Make a scenario of other people's files.
+
+    Parameters
+    ----------
+    path
+        A file of jobs, or files of traffic.
+    format
+        One of `gpuplan.traces.formats.FORMATS`; None: told by its name and its first line.
+    zone, strict, progress
+        As in `read_history`.
+    traffic
+        Files of traffic whose apps share the day of the jobs (allocation).
+    unit
+        Unit of the traffic, such as ``"requests/s"``.
+    by
+        Label of Prometheus whose values are apps of their own; None: all series of a file are one app.
+    service
+        How traffic becomes GPUs.
+    options
+        Passed on to the reader of the format.
+    **choices
+        As in `gpuplan.traces.wish.Wish`: ``kind``, ``day``, ``first``, ``last``, ``gpus``, ``budget``, ``anonymise``,
+        ...
+
+    Raises
+    ------
+    InputError
+        With every row that cannot be read, or with every choice that cannot be.
+    """
+    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    beside = [traffic] if isinstance(traffic, (str, Path)) else list(traffic)
+    if not paths:
+        raise InputError("import", [Mistake("files", "must name at least one")])
+    kind = format_named(paths[0], format)
+    if kind == "scenario":
+        rule = "is a scenario already: gpuplan.load opens it"
+        raise InputError(Path(paths[0]).name, [Mistake("", rule)])
+    if kind not in _JOBS:
+        wish = _wish({"kind": "allocation", **choices})
+        return import_traffic([*paths, *beside], format, zone, unit, by, service or Service(), wish)
+    if len(paths) > 1:
+        rule = "must be one file of jobs; put several exports into one first (their headers once)"
+        raise InputError("import", [Mistake("files", rule, len(paths))])
+    wish = _wish(choices)
+    if beside and wish.kind != "allocation":
+        raise InputError("import", [Mistake("traffic", "is for an allocation (kind allocation)")])
+    try:
+        history, hint = _history(paths[0], kind, zone, strict, progress, options or {})
+        histories = traffic_of(beside, None, zone, unit, by)
+    except InputError as error:
+        raise (without_values(error, f"the {kind} file") if wish.anonymise else error) from None
+    name = "cluster" if wish.anonymise else stem_of(paths[0])
+    return _of_jobs(history, hint, wish, name, kind, histories, service or Service())
+
+
+def _wish(choices: Mapping[str, Any]) -> Wish:
+    known = [name for name in Wish.__slots__ if not name.startswith("_")]
+    unknown = [name for name in choices if name not in known]
+    if unknown:
+        raise InputError(
+            "import",
+            [Mistake(name, f"unknown choice{did_you_mean(name, known)}") for name in unknown],
+        )
+    return Wish(**choices).checked()
+
+
+def _of_jobs(
+    history: History,
+    hint: int | None,
+    wish: Wish,
+    name: str,
+    kind: Format,
+    histories: Sequence[tuple[TrafficHistory, Account | None]],
+    service: Service,
+) -> Imported:
+    """A scenario of the jobs of a history; ranks and weights are by the names of the file."""
+    said = Choices()
+    priority = priorities_of(history, wish, said)
+    if wish.anonymise:
+        history, codes = anonymised(history, f"the {kind} file", wish.key)
+        if isinstance(wish.weights, Mapping):
+            column = _top(wish)
+            wish = wish.changed(weights={codes[column].get(k, k): w for k, w in wish.weights.items()})
+        said.say("Names", RULE_BY_ORDER if wish.key is None else RULE_BY_KEY)
+    history = replace(history, job=_read_only(mapped(history.job, safe_names(history.job.tolist()))))
+    if history.mistakes:
+        lines = len({mistake.line for mistake in history.mistakes})
+        said.say("Rows with mistakes", f"{lines:,} are left out, as asked.")
+    common: dict[str, Any] = {"hint": hint, "priority": priority, "choices": said}
+    told = tuple(account for _, account in histories if account is not None)
+    if wish.kind == "allocation":
+        span = span_of(history, wish, said)
+        apps = beside_jobs(histories, span, wish, service, history.zone, said)
+        day, account, _ = day_scenario(history, wish, name, realtime=apps, span=span, **common)
+        return Imported(day, account, dict(said.said), history, span[0], history.mistakes, told)
+    usual: Budget = "team/user" if kind == "swf" else "team"
+    weeks, account, work = fairshare_of(history, wish, name, usual_budget=usual, **common)
+    return Imported(weeks, account, dict(said.said), history, work.first_s, history.mistakes)
+
+
+def _top(wish: Wish) -> str:
+    """Column of the names at the top of the tree of budgets."""
+    return "team" if wish.budget in ("auto", "none") else wish.budget.split("/")[0]
+
+
+def _read_only(column: Any) -> Any:
+    column.flags.writeable = False
+    return column
