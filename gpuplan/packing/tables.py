@@ -10,6 +10,7 @@ from gpuplan.packing.figures import QUANTILES
 from gpuplan.packing.ledger import PARTS
 from gpuplan.packing.model import GIB, NEVER, SECOND, Bools, Floats, Int64
 from gpuplan.packing.raw import DONE, FAILED, PREEMPTED, REJECTED, TIMED_OUT
+from gpuplan.packing.spread import sets_of
 from gpuplan.percentiles import grouped_percentiles
 
 if TYPE_CHECKING:
@@ -34,12 +35,15 @@ def tasks(run: "PackRun") -> pd.DataFrame:
 
     ``task`` is its number. ``latency_s`` and its parts of a task that has not left are those so far;
     ``wait_is_lower_bound`` says that its wait did not end in service. ``gpu`` is the one of its last stage (missing: it
-    was on none). ``reason`` is that of a rejected task. Tasks that come after the end of the run are not listed.
+    was on none), the lowest where its model is spread over several, and ``gpus`` all of them (``"0 1"``). ``reason`` is
+    that of a rejected task. Tasks that come after the end of the run are not listed.
     """
     asked, books, raw = run.problem.tasks, run.ledger, run.raw
     n, rows = len(asked), raw.stages
     gpu = np.full(n, -1, np.int64)
     gpu[rows.task] = rows.gpu  # of several stages of one task the last one stays
+    gpus = np.full(n, "", object)
+    gpus[rows.task] = all_gpus(run)[rows.copy]
     reasons = np.full(n, "", object)
     for j, reason in run.problem.rejected.items():
         reasons[j] = reason
@@ -64,6 +68,7 @@ def tasks(run: "PackRun") -> pd.DataFrame:
         "tokens_out": asked.tokens_out,
         "deadline_s": seconds(asked.deadline_us),
         "reason": reasons,
+        "gpus": gpus,
     }
     table = pd.DataFrame(columns)
     return table[books.arrived].reset_index(drop=True)
@@ -72,7 +77,8 @@ def tasks(run: "PackRun") -> pd.DataFrame:
 def stages(run: "PackRun") -> pd.DataFrame:
     """A row per stage of a task on a GPU, by start: ``load``, ``run``, ``save`` or ``restore``, and how it ended.
 
-    ``attempt`` counts from 0: how often the task had failed for memory before.
+    ``attempt`` counts from 0: how often the task had failed for memory before. ``gpus`` are all GPUs of its copy
+    (``"0 1"``), ``gpu`` is the lowest of them.
     """
     asked, rows = run.problem.tasks, run.raw.stages
     return pd.DataFrame(
@@ -87,6 +93,7 @@ def stages(run: "PackRun") -> pd.DataFrame:
             "end_s": rows.end_us / SECOND,
             "outcome": _words(OUTCOMES, rows.outcome),
             "attempt": rows.attempt,
+            "gpus": all_gpus(run)[rows.copy],
         }
     )
 
@@ -94,8 +101,9 @@ def stages(run: "PackRun") -> pd.DataFrame:
 def copies(run: "PackRun") -> pd.DataFrame:
     """A row per loaded copy of a model, by claim; what did not happen by the end of the run is missing.
 
-    ``gib`` is what it takes, without KV; ``reserved_gib`` what the scheduler reserves; ``for_task`` the task for
-    which it was claimed (missing: there from the start).
+    ``gib`` is what it takes, without KV; ``reserved_gib`` what the scheduler reserves, both on all its GPUs together;
+    ``for_task`` the task for which it was claimed (missing: there from the start). ``gpus`` are its GPUs (``"0 1"``),
+    ``gpu`` is the lowest of them.
     """
     rows, problem = run.raw.copies, run.problem
     return pd.DataFrame(
@@ -109,8 +117,9 @@ def copies(run: "PackRun") -> pd.DataFrame:
             "released_s": seconds(rows.released_us),
             "from_disk": rows.from_disk.astype(bool),
             "for_task": _where(rows.for_task, rows.for_task >= 0),
-            "gib": problem.taken[rows.model] / GIB,
-            "reserved_gib": problem.needed[rows.model] / GIB,
+            "gib": (problem.taken * problem.spread)[rows.model] / GIB,
+            "reserved_gib": (problem.needed * problem.spread)[rows.model] / GIB,
+            "gpus": all_gpus(run),
         }
     )
 
@@ -164,6 +173,16 @@ def memory(run: "PackRun", gpu: int) -> pd.DataFrame:
     }
     table = pd.DataFrame({"time_s": two.pop("time_us") / SECOND, **{k: v / GIB for k, v in two.items()}})
     return table.drop_duplicates(ignore_index=True)
+
+
+def all_gpus(run: "PackRun") -> npt.NDArray[np.object_]:
+    """The GPUs of each copy as text, ascending: ``"0"``, ``"0 1"``; object[C]."""
+    which, sets = sets_of(run.raw.copies)
+    texts = [" ".join(map(str, gpus)) for gpus in sets]
+    single = np.array([str(g) for g in range(run.scenario.gpus.count)], object)
+    found = single[run.raw.copies.gpu]
+    found[which >= 0] = np.array([*texts, ""], object)[which[which >= 0]]
+    return found
 
 
 def _grouped(run: "PackRun", label: str, names: Any, group: Int64) -> pd.DataFrame:

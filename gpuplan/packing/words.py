@@ -1,5 +1,7 @@
 """Amounts as people read them."""
 
+from collections.abc import Sequence
+
 from gpuplan.packing.model import GIB, SECOND
 
 
@@ -11,3 +13,15 @@ def gib(amount: int) -> str:
 def seconds(time_us: int) -> str:
     """Microseconds as seconds with at most three decimals: ``1.25 s``."""
     return f"{round(time_us / SECOND, 3):,.12g} s"
+
+
+def amount(size: int) -> str:
+    """Bytes for people: 19.7 GiB, or as they are where that is nothing."""
+    return f"{size:,} bytes" if 0 < size < GIB // 100 else gib(size)
+
+
+def on_gpus(gpus: Sequence[int]) -> str:
+    """GPUs by number: ``GPU 0``, ``GPUs 0 and 2``, ``GPUs 0, 1 and 3``."""
+    if len(gpus) == 1:
+        return f"GPU {gpus[0]}"
+    return f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 
 from gpuplan.inputs.errors import InputError
-from gpuplan.packing.explain import amount, span
+from gpuplan.packing.explain import span
 from gpuplan.packing.model import GIB, NEVER, Pieces
 from gpuplan.packing.raw import DONE, LOAD, OUT_OF_MEMORY, RUN, WENT_ON, RawPack
 from gpuplan.packing.run import pack
 from gpuplan.packing.tasks import tasks
+from gpuplan.packing.words import amount
 from packing.by_hand import FAILED, TIMED_OUT, out_of_memory, preempted, problem_of, raw_of, run_of
 from packing.strategies import PIECES, scenarios
 

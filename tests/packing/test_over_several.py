@@ -5,14 +5,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpuplan.packing import tables
 from gpuplan.packing.figures import figures
 from gpuplan.packing.ledger import ledger
 from gpuplan.packing.memory import Memory
-from gpuplan.packing.model import GIB, Contention, Draw, Generate, Gpus, PackingScenario, ServedModel
+from gpuplan.packing.model import (
+    GIB,
+    NEVER,
+    Contention,
+    Draw,
+    Generate,
+    Gpus,
+    PackingScenario,
+    Pieces,
+    ServedModel,
+)
 from gpuplan.packing.offered import offered_load
+from gpuplan.packing.problem import Problem
 from gpuplan.packing.progress import SCALE, Progress, Service, merged
+from gpuplan.packing.raw import DONE, LOAD, RUN, WENT_ON, RawPack
 from gpuplan.packing.spread import copies_on, gpus_of, sets_of, stages_on
-from packing.over_two import over_two
+from gpuplan.packing.tasks import tasks
+from packing.by_hand import SMALL, problem_of, run_of
+from packing.over_two import HUGE, WIDE, over_two, wide_raw
 
 
 def test_what_is_on_which_gpu() -> None:
@@ -150,3 +165,86 @@ def test_offered_load_counts_a_task_on_each_of_its_gpus() -> None:
     many = replace(scenario, gpus=replace(scenario.gpus, max_tasks=None))
     # two copies at a time (on 4 of 5 GPUs), a task each: 3 / 2
     assert offered_load(many) == pytest.approx(1.5)
+
+
+def test_tables_name_every_gpu() -> None:
+    run = run_of(*over_two())
+    table = run.tasks
+    assert table["gpu"].tolist() == [0, 1, 0, 0]
+    assert table["gpus"].tolist() == ["0 1", "1", "0", "0 1"]
+    assert run.to_frame()["gpus"].tolist() == ["0 1", "0 1", "1", "1", "0", "0", "0 1", "0 1"]
+    copies = tables.copies(run)
+    assert copies["gpus"].tolist() == ["0 1", "1", "0", "0 1"]
+    assert (copies["gib"] * GIB).tolist() == pytest.approx([90, 45, 90, 90])  # of all its GPUs together
+    assert (copies["reserved_gib"] * GIB).tolist() == pytest.approx([80, 40, 90, 80])
+    assert run.models["loads"].tolist() == [1, 1, 2]
+
+
+# ------------------------------------------------------------------------------- sentences
+
+
+@pytest.mark.parametrize(
+    ("task", "t", "said"),
+    [
+        (0, 2, "is on GPUs 0 and 1 and its model loads from disk (40 bytes on each of 2 GPUs), 2 us more."),
+        # 13 of 20 us are done
+        (0, 20, "runs on GPUs 0 and 1 for 16 us so far, beside 1 other; 65% of its service is done."),
+        (1, 20, "runs on GPU 1 for 6 us so far, beside 1 other; 50% of its service is done."),
+        (2, 33, "is on GPU 0 and waits for 45 bytes on each of 2 GPUs of wide to be freed."),
+        (3, 62, "is on GPUs 0 and 1 and waits for 90 bytes of huge to be freed."),
+    ],
+)
+def test_sentences_of_tasks_on_gpus(task: int, t: int, said: str) -> None:
+    run = run_of(*over_two())
+    name = ("wide", "small", "huge", "wide")[task]
+    assert run.why(task, t / 1e6) == f"Task {task} ({name}) {said}"
+
+
+def waits_for_two() -> tuple[Problem, RawPack]:
+    """Three GPUs of 125: huge runs on GPU 0 and on GPU 1, so that two wide ones wait until it ends on GPU 0 at 50."""
+    made = tasks([0, 0, 10, 11], [1, 1, 2, 2], service_us=[41, 91, 6, 6])
+    problem = problem_of(made, count=3, memory=125, models=(SMALL, HUGE, WIDE))
+    stages: list[tuple[int, ...]] = [
+        (0, 0, LOAD, WENT_ON, 0, 9, 0),
+        (1, 1, LOAD, WENT_ON, 0, 9, 1),
+        (0, 0, RUN, WENT_ON, 9, 50, 0),
+        (1, 1, RUN, WENT_ON, 9, 100, 1),
+        (2, 0, LOAD, WENT_ON, 50, 59, 2),
+        (3, 0, LOAD, WENT_ON, 50, 59, 2),
+        (2, 0, RUN, WENT_ON, 59, 65, 2),
+        (3, 0, RUN, WENT_ON, 59, 65, 2),
+    ]
+    copies: list[tuple[int, ...]] = [
+        (1, 0, 0, 0, 9, 50, 55, 1, 0),
+        (1, 1, 0, 0, 9, NEVER, NEVER, 1, 1),
+        (2, 0, 50, 55, 59, NEVER, NEVER, 1, 2),
+    ]
+    return problem, wide_raw(stages, copies, [0, 1, 0, 2], [0, 1, 2, 4], [DONE] * 4, [50, 100, 65, 65], 100)
+
+
+def test_sentences_of_tasks_that_wait_for_several_gpus() -> None:
+    problem, raw = waits_for_two()
+    run = run_of(problem, raw)
+    needs = "needs 40 bytes on each of 2 GPUs"
+    assert run.why(2, 20e-6) == (
+        f"Task 2 (wide) has waited 10 us. It is first of 2 in line. It {needs}; the most that could be made free on as "
+        "many is 35 bytes each, on GPUs 0 and 2."
+    )
+    assert run.why(3, 20e-6) == (
+        "Task 3 (wide) has waited 9 us. It is number 2 of 2 in line; task 2 (wide) is first, and nobody may pass it. "
+        f"That one {needs}; the most that could be made free on as many is 35 bytes each, on GPUs 0 and 2."
+    )
+    # blindly, row 2 goes to GPU 2 and 0, row 3 to GPU 0 and 1
+    blind = run_of(problem, raw, Pieces("round-robin", "fifo", "lru"), "round-robin")
+    assert blind.why(3, 20e-6) == (
+        f"Task 3 (wide) has waited 9 us. It {needs}; the most that could be made free on as many is 35 bytes each, on "
+        "GPUs 0 and 1."
+    )
+    # with one task on a GPU at most, GPU 2 alone can take it
+    full = replace(
+        problem, scenario=replace(problem.scenario, gpus=replace(problem.scenario.gpus, max_tasks=1))
+    )
+    assert run_of(full, raw).why(2, 20e-6) == (
+        f"Task 2 (wide) has waited 10 us. It is first of 2 in line. It {needs}; 1 GPU can take it now; 2 GPUs have no "
+        "place for another task."
+    )

@@ -137,7 +137,7 @@ def test_arrays_are_read_only(run: PackRun) -> None:
 def test_the_tables_are_the_contract(run: PackRun) -> None:
     assert tuple(run.tasks.columns[: len(tables.TASK_COLUMNS)]) == tables.TASK_COLUMNS
     assert tuple(run.to_frame().columns) == (
-        "task", "model", "tenant", "priority", "gpu", "stage", "start_s", "end_s", "outcome", "attempt"
+        "task", "model", "tenant", "priority", "gpu", "stage", "start_s", "end_s", "outcome", "attempt", "gpus"
     )  # fmt: skip
     assert run.tasks.model.tolist() == ["small", "large"]
     assert run.tasks.suspended_s.tolist() == pytest.approx([20e-6, 0])
