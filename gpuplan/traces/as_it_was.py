@@ -218,7 +218,7 @@ def as_it_was(
     kept = problem.mask[found.job] != 0
     found = found.of(kept, "of a job that no pool of this cluster can run, as it is stated")
     raw = _raw(problem, found, placed)
-    notes = (*HONESTY, *found.notes(problem.jobs), *widened, *_of_places(placed, found))
+    notes = (*HONESTY, *found.notes(problem.jobs), *widened, *_of_places(placed, found, problem))
     return AsItWas(problem, raw, found.rows, found.account, notes)
 
 
@@ -253,12 +253,15 @@ def _kept(job: Int64, ran: Int64, run_s: Int64) -> Int64:
     return kept
 
 
-def _of_places(placed: Places, found: Matched) -> tuple[str, ...]:
-    """How the record was drawn."""
+def _of_places(placed: Places, found: Matched, problem: Problem) -> tuple[str, ...]:
+    """How the record was drawn, and on which nodes."""
     said = "The record tells how many GPUs work held, not which: it is drawn on the fullest node with room for it."
     if len(placed.split):
         said += (
             f" {len(placed.split):,} of {len(found.job):,} stretches found none and are drawn on more nodes than they "
             "need; where they stood is not known."
         )
-    return (said,)
+    drained = (
+        "The drains of the scenario are the policies' alone: when nodes were away, the record does not tell.",
+    )
+    return (said, *(drained if problem.scenario.drains else ()))
