@@ -85,19 +85,19 @@ def sound_parts(whole: Mapping[str, Any]) -> Parts:
     listed = asked.get("rows")
     file = asked.get("file")
     return Parts(
-        _part(GpusFile, whole.get("gpus")),
-        _part(AdmissionFile, whole.get("admission", {})),
-        _part(PolicyFile, whole.get("policy", {})),
+        _sound(GpusFile, whole.get("gpus")),
+        _sound(AdmissionFile, whole.get("admission", {})),
+        _sound(PolicyFile, whole.get("policy", {})),
         _parts(ModelFile, rows),
         [str(name) for name in names] if names and all(isinstance(name, str) for name in names) else None,
-        _part(GenerateFile, asked.get("generate")),
+        _sound(GenerateFile, asked.get("generate")),
         _parts(TaskFile, listed if isinstance(listed, (list, tuple)) else ()),
         [key for key in FORMS if not is_null(asked.get(key))] if isinstance(tasks, Mapping) else None,
         file if isinstance(file, str) and not is_null(file) else None,
     )
 
 
-def _part(model: type[_Part], value: Any) -> _Part | None:
+def _sound(model: type[_Part], value: Any) -> _Part | None:
     if not isinstance(value, Mapping):
         return None
     try:
@@ -107,7 +107,7 @@ def _part(model: type[_Part], value: Any) -> _Part | None:
 
 
 def _parts(model: type[_Part], rows: Sequence[Any]) -> list[tuple[int, _Part]]:
-    made = ((place, _part(model, row)) for place, row in enumerate(rows))
+    made = ((place, _sound(model, row)) for place, row in enumerate(rows))
     return [(place, row) for place, row in made if row is not None]
 
 
@@ -136,7 +136,9 @@ def conflicts(parts: Parts, tasks_are_held: bool) -> Iterator[Conflict]:
         yield ("policy", "keep_alive_s"), "must be given for keep-alive", MISSING
     if parts.admission is not None:
         yield from _asleep(parts.models, parts.admission)
+    yield from _whole_copies(parts.models)
     if parts.gpus is not None:
+        yield from _spread(parts.models, parts.gpus.count)
         yield from _resident(parts.models, parts.gpus.count)
         if parts.admission is not None:
             yield from _resident_memory(parts.models, parts.gpus, parts.admission)
@@ -145,19 +147,40 @@ def conflicts(parts: Parts, tasks_are_held: bool) -> Iterator[Conflict]:
         yield from _tasks(parts)
 
 
+def _part(whole: int, row: ModelFile) -> int:
+    """Bytes of a whole model that are on each of its GPUs."""
+    return -(-whole // row.gpus)
+
+
 def _taken(row: ModelFile, admission: AdmissionFile) -> int:
-    """Bytes that a loaded copy takes."""
+    """Bytes that a loaded copy takes on each of its GPUs."""
     context = admission.context_gib if row.context_gib is None else row.context_gib
-    return row.build().actual_bytes + context + row.workspace_gib
+    return _part(row.build().actual_bytes, row) + context + row.workspace_gib
 
 
 def _asleep(models: Sequence[tuple[int, ModelFile]], admission: AdmissionFile) -> Iterator[Conflict]:
     """An eviction frees memory: what is left asleep is not more than what was taken awake."""
     for place, row in models:
         taken = _taken(row, admission)
-        if row.asleep_gib > taken:
-            rule = f"must not be more than it takes awake, {gib(taken)}"
+        if _part(row.asleep_gib, row) > taken:
+            each = "" if row.gpus == 1 else f" on each of its {row.gpus} GPUs"
+            rule = f"must not be more than it takes awake, {gib(taken)}{each}"
             yield ("models", place, "asleep_gib"), rule, shortest(row.asleep_gib, SIZES["GiB"])
+
+
+def _spread(models: Sequence[tuple[int, ModelFile]], count: int) -> Iterator[Conflict]:
+    """A model is spread over GPUs that exist."""
+    for place, model in models:
+        if model.gpus > count:
+            yield ("models", place, "gpus"), f"must be at most the number of GPUs, {count}", model.gpus
+
+
+def _whole_copies(models: Sequence[tuple[int, ModelFile]]) -> Iterator[Conflict]:
+    """What is resident is whole: each copy on as many GPUs as the model is spread over."""
+    for place, model in models:
+        if len(model.resident) % model.gpus:
+            rule = f"must name {model.gpus} GPUs for each copy: the model is spread over as many"
+            yield ("models", place, "resident"), rule, list(model.resident)
 
 
 def _resident(models: Sequence[tuple[int, ModelFile]], count: int) -> Iterator[Conflict]:

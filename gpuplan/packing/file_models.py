@@ -125,7 +125,7 @@ class AdmissionFile(Strict):
 
 
 class ModelFile(Strict):
-    """A model that tasks ask for."""
+    """A model that tasks ask for. Spread over several GPUs, each of them holds an equal part of it (rounded up)."""
 
     name: Annotated[str, Text(1, 200)] = Field(description="Name, unique.")
     declared_gib: Annotated[int, Size(0, MOST_BYTES, "GiB")] = Field(
@@ -135,16 +135,17 @@ class ModelFile(Strict):
         default=None, description="Weights as they are; null: as declared. May be more or less."
     )
     context_gib: Annotated[int | None, Size(0, MOST_BYTES, "GiB", optional=True)] = Field(
-        default=None, description="Context of its process; null: that of the admission."
+        default=None, description="Context of its process, on each of its GPUs; null: that of the admission."
     )
     workspace_gib: Annotated[int, Size(0, MOST_BYTES, "GiB")] = Field(
-        default=0, description="Activations and buffers, taken as long as it is loaded (0)."
+        default=0,
+        description="Activations and buffers on each of its GPUs, taken as long as it is loaded (0).",
     )
     kv_kib_per_token: Annotated[int, Size(0, MOST_KV_BYTES, "KiB")] = Field(
         default=0, description="KV cache of a token, in KiB (0)."
     )
     asleep_gib: Annotated[int, Size(0, MOST_BYTES, "GiB")] = Field(
-        default=0, description="What stays in the GPU's memory after an eviction (0)."
+        default=0, description="What stays in the memory of its GPUs, all together, after an eviction (0)."
     )
     popularity: Annotated[float, Real(0, 1e9)] = Field(
         default=1.0, description="Weight among the models when tasks are generated (1)."
@@ -152,7 +153,11 @@ class ModelFile(Strict):
     pinned: Annotated[bool, Flag()] = Field(default=False, description="Never evicted.")
     resident: Annotated[
         tuple[Annotated[int, Whole(0, MOST_GPUS - 1)], ...], BeforeValidator(as_list_or_empty)
-    ] = Field(default=(), description="Numbers of the GPUs on which it is loaded at the start, from 0.")
+    ] = Field(
+        default=(),
+        description="Numbers of the GPUs on which it is loaded at the start, from 0; in order, each `gpus` of them are "
+        "a copy.",
+    )
     max_tasks: Annotated[int | None, Whole(1, MOST_SLOTS, optional=True)] = Field(
         default=None, description="Tasks that one loaded copy takes at once; null: no bound."
     )

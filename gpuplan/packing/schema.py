@@ -203,13 +203,14 @@ def _noted(scenario: PackingScenario, notes: tuple[str, ...]) -> PackingScenario
 
 
 def _too_large(scenario: PackingScenario) -> Iterable[str]:
-    """A sentence about each model that no GPU can hold."""
+    """A sentence about each model that no GPU can hold (its part of it, where it is spread over several)."""
     large = [model for model in scenario.models if not fits(scenario, model)]
     for model in large[:_NAMED]:
         most = max(scenario.needed(model), scenario.taken(model))
         what = "needs" if most == scenario.needed(model) else "takes"
+        each = "" if model.gpus == 1 else f" on each of {model.gpus} GPUs"
         yield (
-            f"{shorten(model.name)} {what} {gib(most)} and no GPU has more than "
+            f"{shorten(model.name)} {what} {gib(most)}{each} and no GPU has more than "
             f"{gib(scenario.gpus.memory_bytes)}: its tasks are rejected."
         )
     if len(large) > _NAMED:
