@@ -61,7 +61,18 @@ STATES: Mapping[str, str] = {
     "revoked": "revoked",
     "running": "running",
     "suspended": "running",
+    "completing": "running",
+    "configuring": "running",
+    "resizing": "running",
+    "signaling": "running",
+    "stage_out": "running",
+    "stopped": "running",
+    "power_up_node": "running",
     "pending": "pending",
+    "requeue_hold": "pending",
+    "requeue_fed": "pending",
+    "resv_del_hold": "pending",
+    "special_exit": "pending",
     "unknown": "unknown",
 }
 
@@ -83,6 +94,7 @@ NUMBERS = (
     "gpus",
     "requested_gpus",
     "priority",
+    "together",
 )
 
 
@@ -120,6 +132,8 @@ class History:
     requested_gpus : int64[R]
     priority : int64[R]
         As recorded; larger goes first.
+    together : int64[R]
+        Most tasks of the array that may run at once; `UNKNOWN`: as many as fit.
     gpu_type : object[R]
         ``a100``: all of them; ``a100:2,h100:1``: so many of each, and of the rest it is not known; ``""``: not known.
     gpu_share : float64[R]
@@ -166,6 +180,7 @@ class History:
     gpus: Int64
     requested_gpus: Int64
     priority: Int64
+    together: Int64
     gpu_type: Strings
     gpu_share: npt.NDArray[np.float64]
     state: Strings
@@ -195,22 +210,27 @@ class History:
     @property
     def running(self) -> Bools:
         """Rows used that hold GPUs at the moment the file tells about, bool[R]."""
-        return self.used & np.asarray(self.group == "running", np.bool_)
+        found: Bools = self.used & (self.end_s == UNKNOWN) & np.asarray(self.group == "running", np.bool_)
+        return found
 
     @property
     def waiting(self) -> Bools:
         """Rows used that wait, bool[R]."""
-        return self.used & np.asarray(self.group == "pending", np.bool_)
+        found: Bools = self.used & np.asarray(self.group == "pending", np.bool_)
+        return found
 
     @property
     def started(self) -> Bools:
         """Rows used that are known to have started, bool[R]."""
-        return self.used & (self.start_s != UNKNOWN) & ~self.waiting
+        found: Bools = self.used & (self.start_s != UNKNOWN) & ~self.waiting
+        return found
 
     @property
     def never_started(self) -> Bools:
         """Rows used that are over and never started, bool[R]."""
-        return self.used & (self.start_s == UNKNOWN) & (self.elapsed_s <= 0) & ~self.waiting & ~self.running
+        nothing = (self.elapsed_s == 0) | ((self.elapsed_s == UNKNOWN) & (self.group == "cancelled"))
+        found: Bools = self.used & (self.start_s == UNKNOWN) & nothing & ~self.waiting & ~self.running
+        return found
 
     @property
     def n_jobs(self) -> int:
@@ -227,9 +247,8 @@ class History:
     def gpu_seconds_by(self, column: str) -> dict[str, int]:
         """GPU time held by each value of a column of texts (``user``, ``team``, ``group``), exact, in order of name."""
         keys: Strings = getattr(self, column)
-        known = self.used & (self.gpus != UNKNOWN) & (self.elapsed_s != UNKNOWN)
         totals: dict[str, int] = {}
-        for key, held in zip(keys[known].tolist(), self._held().tolist(), strict=True):
+        for key, held in zip(keys[self._holds].tolist(), self._held().tolist(), strict=True):
             totals[key] = totals.get(key, 0) + held
         return dict(sorted(totals.items()))
 
@@ -242,10 +261,49 @@ class History:
         return dict(sorted(totals.items()))
 
     @property
+    def requested_gpu_seconds(self) -> int:
+        """GPU time asked for: requested GPUs x limit of the rows used in which both are known, exact."""
+        known = (
+            self.used & (self.requested_gpus != UNKNOWN) & (self.limit_s >= 0) & (self.limit_s != NO_LIMIT)
+        )
+        asked = (self.requested_gpus * self.limit_s)[known].tolist()
+        return sum(gpus * tasks for gpus, tasks in zip(asked, self.tasks[known].tolist(), strict=True))
+
+    @property
+    def worked_gpu_seconds(self) -> float:
+        """GPU time in which the GPUs held did work, over the rows used in which it was measured."""
+        known = self._holds & ~np.isnan(self.gpu_share)
+        return float((self.gpu_share[known] * (self.gpus * self.elapsed_s)[known]).sum())
+
+    @property
+    def wait_s(self) -> Int64:
+        """Wait of each row from its own submission, int64[R]: to its start, or to `as_of_s` while it waits.
+
+        `UNKNOWN` where one of the two is unknown, or the row never started.
+        """
+        known = (self.submit_s != UNKNOWN) & self.started
+        wait = np.where(known, self.start_s - self.submit_s, UNKNOWN)
+        if self.as_of_s is not None:
+            open_ = (self.submit_s != UNKNOWN) & self.waiting
+            wait = np.where(open_, self.as_of_s - self.submit_s, wait)
+        return np.asarray(wait, np.int64)
+
+    @property
     def mean_wait_s(self) -> float:
         """Mean wait of the rows that started, from their own submission; not-a-number without any."""
         known = self.started & (self.submit_s != UNKNOWN)
         return float((self.start_s - self.submit_s)[known].mean()) if known.any() else float("nan")
+
+    @property
+    def span_s(self) -> tuple[int, int] | None:
+        """The earliest time of the rows used, and `as_of_s` or else the latest; None where no time is known."""
+        times = np.concatenate(
+            [getattr(self, name)[self.used] for name in ("submit_s", "eligible_s", "start_s", "end_s")]
+        )
+        times = times[times != UNKNOWN]
+        if not len(times):
+            return None
+        return int(times.min()), int(times.max()) if self.as_of_s is None else self.as_of_s
 
     def unknown(self, name: str) -> int:
         """Rows used whose value of a column is unknown."""
@@ -296,6 +354,12 @@ class History:
 
         return replay(self, attempts=attempts, minimum_s=minimum_s, resumable=resumable).jobs
 
+    def by_job(self) -> "pd.DataFrame":
+        """A row per job, its attempts taken together; see `gpuplan.traces.history_jobs.by_job`."""
+        from gpuplan.traces.history_jobs import by_job
+
+        return by_job(self)
+
     def stretches(self) -> "pd.DataFrame":
         """What ran, as it was: ``job, attempt, team, user, gpus, submit_s, start_s, end_s, state``, by start.
 
@@ -305,9 +369,14 @@ class History:
 
         return stretches(self)
 
+    @property
+    def _holds(self) -> Bools:
+        """Rows used whose GPU time is known, bool[R]; what waits holds nothing."""
+        found: Bools = self.used & ~self.waiting & (self.gpus != UNKNOWN) & (self.elapsed_s != UNKNOWN)
+        return found
+
     def _held(self) -> Int64:
-        known = self.used & (self.gpus != UNKNOWN) & (self.elapsed_s != UNKNOWN)
-        return np.asarray((self.gpus * self.elapsed_s)[known], np.int64)
+        return np.asarray((self.gpus * self.elapsed_s)[self._holds], np.int64)
 
 
 def history(
@@ -403,7 +472,7 @@ def _account(
     ]
     excluded += [row for row in outside if row[1]]
     unknown, absent = [], []
-    for name in (*TEXTS[2:], *NUMBERS):
+    for name in (*TEXTS[2:], *NUMBERS[:-1]):
         values = table[name][used]
         count = int((values == ("" if values.dtype == object else UNKNOWN)).sum())
         if count and count == len(values):
@@ -411,7 +480,8 @@ def _account(
         elif count:
             unknown.append((f"unknown {name}, in rows used", count, "values"))
     told = (f"The file does not tell, for any row used: {', '.join(absent)}.",) if absent else ()
-    held = used & (table["gpus"] != UNKNOWN) & (table["elapsed_s"] != UNKNOWN)
+    waits = np.isin(table["state"], [state for state, group in STATES.items() if group == "pending"])
+    held = used & ~waits & (table["gpus"] != UNKNOWN) & (table["elapsed_s"] != UNKNOWN)
     work = exact_sum((table["gpus"] * table["elapsed_s"])[held])
     return Account(
         source,

@@ -183,6 +183,54 @@ def _account(
     )
 
 
+def by_job(history: History) -> "pd.DataFrame":
+    """A row per job of the rows used, by first appearance, its attempts taken together.
+
+    Columns ``job, attempts, tasks, state`` (of the last attempt), ``first_wait_s`` (to its first start), ``wait_s`` (of
+    all attempts), ``turnaround_s`` (first submission to last end), ``gpu_seconds`` (held by all attempts),
+    ``lost_gpu_seconds`` (held by attempts after which there was another one). What is not known is ``<NA>``.
+    """
+    import pandas as pd
+
+    rows, starts = _by_job(history, np.flatnonzero(history.used))
+    last = rows[np.append(starts[1:], len(rows)) - 1] if len(rows) else rows
+    first = rows[starts]
+    wait = history.wait_s[rows]
+    held = np.where(
+        (history.gpus[rows] >= 0) & (history.elapsed_s[rows] >= 0) & ~history.waiting[rows],
+        history.gpus[rows] * history.elapsed_s[rows],
+        UNKNOWN,
+    )
+    lost = held.copy()
+    lost[np.isin(rows, last)] = 0
+    submit, end = history.submit_s[first], history.end_s[last]
+    columns = {
+        "first_wait_s": history.wait_s[first],
+        "wait_s": _known_sums(wait, starts),
+        "turnaround_s": np.where((submit != UNKNOWN) & (end != UNKNOWN), end - submit, UNKNOWN),
+        "gpu_seconds": _known_sums(held, starts),
+        "lost_gpu_seconds": _known_sums(lost, starts),
+    }
+    return pd.DataFrame(
+        {
+            "job": history.job[first],
+            "attempts": np.diff(np.append(starts, len(rows))),
+            "tasks": history.tasks[first],
+            "state": history.state[last],
+        }
+        | {name: pd.arrays.IntegerArray(values, values == UNKNOWN) for name, values in columns.items()}
+    )
+
+
+def _known_sums(values: Int64, starts: Int64) -> Int64:
+    """Sums of the known values of each job; `UNKNOWN` where none is known."""
+    if not len(starts):
+        return np.empty(0, np.int64)
+    known = values != UNKNOWN
+    sums = np.add.reduceat(np.where(known, values, 0), starts)
+    return np.asarray(np.where(np.logical_or.reduceat(known, starts), sums, UNKNOWN), np.int64)
+
+
 def stretches(history: History) -> "pd.DataFrame":
     """What ran, as it was, a row per attempt that held GPUs, by start, then line.
 
