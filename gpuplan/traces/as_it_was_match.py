@@ -11,6 +11,7 @@ from gpuplan.fairshare.problem import Problem, compile_problem
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.traces.as_it_was_places import Places, peak, places
+from gpuplan.traces.names import safe_names
 from gpuplan.traces.recorded import UNSAID, Recorded, Strings
 
 #: Of the jobs whose submission is known, at least this part must agree on where second 0 of the scenario lies.
@@ -172,9 +173,16 @@ def _held_within(record: Recorded, which: Bools, last: int) -> int:
 
 
 def rows_of(names: Strings, wanted: Strings) -> Int64:
-    """Row of each wanted name among different names, int64[S]; -1: it is none of them."""
+    """Row of each wanted name among different names, int64[S]; -1: it is none of them.
+
+    A name that an import wrote in a safer form (see `gpuplan.traces.names`) is found by that.
+    """
     row = {name: j for j, name in enumerate(names.tolist())}
-    return np.fromiter((row.get(name, -1) for name in wanted.tolist()), np.int64, len(wanted))
+    texts = wanted.tolist()
+    if not row.keys() >= set(texts):
+        safe = safe_names(texts)
+        row = {name: row[safe[name]] for name in reversed(safe) if safe[name] in row} | row
+    return np.fromiter((row.get(name, -1) for name in texts), np.int64, len(wanted))
 
 
 def second_0(record: Recorded, job: Int64, submit_s: Int64) -> int:
