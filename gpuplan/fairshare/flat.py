@@ -43,7 +43,10 @@ def eligible(problem: Problem) -> tuple[Int64, tuple[Int64, Int64, Int64, Int64]
     jobs = problem.jobs
     rows = np.flatnonzero(problem.mask)
     which = rows if len(rows) < len(jobs) else slice(None)
-    return rows, (jobs.submit_s[which], jobs.gpus[which], jobs.run_s[which], jobs.limit_s[which])
+    columns = jobs.submit_s[which], jobs.gpus[which], jobs.run_s[which], jobs.limit_s[which]
+    for column in columns:  # copies too: arrays that can be written are another type, compiled anew
+        column.flags.writeable = False
+    return rows, columns
 
 
 def raw_run(problem: Problem, job: Int64, start: Int64) -> RawRun:

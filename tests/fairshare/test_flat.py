@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpuplan.fairshare import engine, flat, kernels
+from gpuplan.fairshare import engine, flat, flat_kernels, kernels
 from gpuplan.fairshare.jobs import jobs
 from gpuplan.fairshare.model import NEVER, BudgetNode, FairshareScenario, Pool
 from gpuplan.fairshare.problem import Problem, compile_problem
@@ -68,3 +68,15 @@ def test_drains_and_nodes_are_left_to_the_general_kernel() -> None:
 
 
 _DRAIN = {"node": 0, "from": "1s", "repair": "1s"}
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_jobs_that_can_never_run_do_not_compile_it_anew(policy: str) -> None:
+    """Columns of some of the jobs are copies, those of all are not: one type of array for both."""
+    special, _ = KINDS[policy]
+    for gpus in (1, 64):  # sizes go up to 32: some are set aside, none is
+        problem = problem_of(5, 50, gpus)
+        assert bool(problem.set_aside) == (gpus == 1)
+        special(problem)
+    signatures = getattr(getattr(flat_kernels, f"run_{policy}"), "signatures", [()])  # plain Python has none
+    assert len(signatures) == 1

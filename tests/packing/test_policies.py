@@ -181,9 +181,12 @@ def test_tables_that_are_too_short_grow(kind: str, piece: Piece) -> None:
     """A run that has to stop for longer tables again and again is the same run."""
     pieces = pieces_with(kind, piece)
     tables = engine.Tables(problem(), pieces)
-    tables.work = tables.work[:1]
-    tables.room, tables.copies = tables.room[:2], tables.copies[:, :2]
-    tables.stages, tables.breaches = tables.stages[:, :8], tables.breaches[:, :8]
+    tables.work, tables.room = tables.work[:1], tables.room[:2]
+    # contiguous, as real ones are: the kernel would be compiled anew for others, half a minute
+    tables.copies, tables.stages, tables.breaches = (
+        np.ascontiguousarray(table[:, :width])
+        for table, width in ((tables.copies, 2), (tables.stages, 8), (tables.breaches, 8))
+    )
     stops = 0
     while kernels.run_pack(*tables.still, *tables.growing) == kernels.TOO_SHORT:
         tables.grow()
