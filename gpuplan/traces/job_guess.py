@@ -81,8 +81,9 @@ def _with_example(found: Guess, sheet: Sheet) -> Guess:
 def _looks(cells: Strings) -> _Looks:
     told = np.array([cell.lower() not in NOTHING for cell in cells.tolist()], np.bool_)
     some = cells[told]
+    example = next((cell for cell in cells.tolist() if cell), "")
     if not len(some):
-        return _Looks(cells, 0, 0, 0, 0, 0, "", False)
+        return _Looks(cells, 0, 0, 0, 0, 0, example, False)
     marks = marks_of([some], ";" if any("," in cell for cell in some.tolist()) else ",")
     values, _, no_number = numbers_of(some, marks.decimal)
     no_moment = moments_of(some).wrong
@@ -95,7 +96,7 @@ def _looks(cells: Strings) -> _Looks:
         1 - float(no_duration.mean()),
         float(np.mean(known)),
         float(np.nanmax(values)) if not no_number.all() else 0.0,
-        str(some[0]),
+        example,
         len(set(some.tolist())) == len(cells),
     )
 

@@ -95,7 +95,7 @@ def _sheet(source: str, batches: "list[pd.DataFrame]") -> Sheet:
 
 
 def _texts(column: "pd.Series[Any]") -> Strings:
-    """Cells as text: moments in ISO form, spans as seconds, numbers in full, nothing as nothing."""
+    """Cells as text: moments in ISO form, spans as ``90s``, numbers in full, nothing as nothing."""
     import pandas as pd
 
     none = column.isna().to_numpy(np.bool_)
@@ -110,7 +110,7 @@ def _texts(column: "pd.Series[Any]") -> Strings:
         )
         found[~none] = texts[~none].to_numpy(object)
     elif kind == "m":
-        found[~none] = [f"{span.total_seconds():.9f}".rstrip("0").rstrip(".") for span in column[~none]]
+        found[~none] = [f"{span.total_seconds():.9f}".rstrip("0").rstrip(".") + "s" for span in column[~none]]
     elif kind == "f":
         found[~none] = [_number(value) for value in column[~none].tolist()]
     else:

@@ -190,8 +190,8 @@ def _blocks(
             raise _too_large(source, length, most)
         if progress is not None:
             progress(file.tell(), size)
-        if first is not None and length >= first:
-            break
+        if (first is not None and length >= first) or file.tell() > size:
+            break  # what is written while it is read is refused
     if not length:
         raise refusal(source, "this is an empty file (0 bytes)" if not size else "this is an empty file")
     return b"".join(found)
