@@ -151,7 +151,12 @@ def _add_reading(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--columns",
         metavar="C",
-        help="which column of a table is what: gpus=num_gpu,submit_s=created,... (default: guessed, and said)",
+        help="which column of a table is what: gpus=Cards,elapsed=Used:min,date_order=day-first,... (others: guessed)",
+    )
+    group.add_argument(
+        "--accept-guess",
+        action="store_true",
+        help="take a table's columns as guessed, also where it is not sure",
     )
 
 
@@ -272,14 +277,33 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
         if options.format != "slurm":
             raise Refusal("--separator is for slurm")
         found["separator"] = options.separator
-    if options.columns is not None:
-        if options.format != "jobs":
-            raise Refusal("--columns is for jobs")
-        pairs = [part.partition("=") for part in options.columns.split(",")]
-        wrong = [name for name, sign, column in pairs if not (name and sign and column)]
-        if wrong:
-            raise Refusal(f"--columns must be what=column,what=column (got {options.columns})")
-        found["columns"] = {name.strip(): column.strip() for name, _, column in pairs}
+    if options.columns is None and not options.accept_guess:
+        return found
+    if options.format != "jobs":
+        raise Refusal("--columns and --accept-guess are for jobs")
+    changes = _columns(options.columns or "")
+    if options.accept_guess:
+        from gpuplan.traces.jobs_table import guess
+
+        found["mapping"] = guess(options.files[0]).changed(**changes).confirm()
+    else:
+        found["mapping"] = changes
+    return found
+
+
+def _columns(text: str) -> dict[str, Any]:
+    """Columns by what they are: ``gpus=Cards,elapsed=Used:min,user=``; nothing: no column has it."""
+    from gpuplan.traces.job_mapping import DURATION_UNITS, MOMENT_UNITS
+
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    wrong = [name for name, sign, _ in pairs if not name.strip() or not sign]
+    if wrong:
+        raise Refusal(f"--columns must be what=column,what=column (got {text})")
+    found: dict[str, Any] = {}
+    for name, _, column in pairs:
+        front, mark, unit = column.strip().rpartition(":")
+        known = bool(mark) and unit in {*DURATION_UNITS, *MOMENT_UNITS} - {""}
+        found[name.strip()] = (front, unit) if known else column.strip() or None
     return found
 
 

@@ -115,7 +115,7 @@ def size_of(work: Work, wish: Wish, hint: int | None, choices: Choices) -> Size:
     elif hint is not None:
         gpus, how = hint, "as the header of the file tells"
     else:
-        gpus, how = _inferred(work)
+        gpus, how = _inferred(work, cut=wish.kind == "allocation")
     if node and gpus % node:
         gpus, how = -(-gpus // node) * node, f"{how}, rounded up to whole nodes"
     if gpus > MOST_GPUS:
@@ -131,14 +131,15 @@ def size_of(work: Work, wish: Wish, hint: int | None, choices: Choices) -> Size:
     return Size(gpus, node)
 
 
-def _inferred(work: Work) -> tuple[int, str]:
-    """GPUs of a cluster about whose size the file says nothing."""
+def _inferred(work: Work, *, cut: bool) -> tuple[int, str]:
+    """GPUs of a cluster about whose size the file says nothing; `cut`: work beyond the span does not count."""
     most = at_once(work.history)
     largest = int(work.gpus.max()) if len(work) else 1
     if most:
         return max(most, largest), "inferred: the most that were held at once in the file (there may be more)"
     seconds = max(1, work.last_s - work.first_s)
-    load = -(-work.gpu_seconds // seconds)
+    run = np.minimum(work.run_s, seconds - work.submit_s) if cut else work.run_s
+    load = -(-int((work.gpus * run).sum()) // seconds)
     if load >= largest:
         return max(1, load), "inferred: so many that all of them work all the time (starts are not recorded)"
     return largest, "inferred: those of the largest job (starts are not recorded)"

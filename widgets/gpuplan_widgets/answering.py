@@ -96,8 +96,15 @@ class Answering:
                 if isinstance(answer, Exception):
                     raise answer
                 self._publish(*answer)
+                self._remind()
             except Exception as error:
                 self._fail(cause, error)
+
+    def _remind(self) -> None:
+        """Mark the picture as old while a person's file waits that is not in it."""
+        opener = getattr(self, "file", None)
+        if opener is not None:
+            opener.remind()
 
     @contextmanager
     def _saying_busy(self, ticket: int) -> Iterator[None]:

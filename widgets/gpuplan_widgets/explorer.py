@@ -24,6 +24,7 @@ from gpuplan_widgets.draft import changes_of, jobs_of, place_of
 from gpuplan_widgets.job_table import JobTable
 from gpuplan_widgets.picture import SIDES, Picture
 from gpuplan_widgets.studies import Studies
+from gpuplan_widgets.upload import FileOpener
 
 #: Said while the kernels are compiled for the first time on a machine, and how often (seconds) that is asked.
 COMPILING = "Compiling (first run only): answers come more slowly until that is done."
@@ -142,6 +143,7 @@ class AllocationExplorer(Answering, W.VBox):
         self.why, self.why_text, self.fold = account.why, account.why_text, account.fold
         self.studies = Studies(self._given, self._proven, lambda: self.chart.room)
         self.actions = hand_outs.bar(self)
+        self.file = FileOpener(self, "allocation", self._take)
 
     def _parts(self) -> list[Any]:
         places = self.controls.messages
@@ -154,6 +156,7 @@ class AllocationExplorer(Answering, W.VBox):
         )
         return [
             c.layout(self.controls),
+            self.file.fold,
             self.summary,
             self.chart,
             editors,
@@ -308,6 +311,13 @@ class AllocationExplorer(Answering, W.VBox):
     def _chosen(self) -> AllocationScenario:
         name = self.controls.preset.value
         return load_allocation(name) if name else self._given
+
+    def _take(self, scenario: AllocationScenario) -> None:
+        """Show another scenario in place of the one that was given."""
+        self._given = scenario
+        with self._silently():
+            self.controls.preset.value = ""
+        self._moved("preset")
 
     def _start_from(self, scenario: AllocationScenario) -> None:
         self._base = scenario

@@ -23,6 +23,7 @@ from gpuplan_widgets.fairshare_budget import BudgetEditor
 from gpuplan_widgets.fairshare_picture import FairSharePicture
 from gpuplan_widgets.fairshare_words import headline
 from gpuplan_widgets.picture import SIDES
+from gpuplan_widgets.upload import FileOpener
 
 #: Runs that are kept: both sides now, both of the scenario as it was given, and a few from before.
 KEPT_RUNS = 8
@@ -150,11 +151,13 @@ class FairShareExplorer(Answering, W.VBox):
         self.chart.file_name = f"gpuplan-{self._given.name}"
         self.account = FairShareAccount(self._runs, self.chart.html_table)
         self.actions = fairshare_hand_outs.bar(self)
+        self.file = FileOpener(self, "fairshare", self._take)
 
     def _parts(self) -> list[Any]:
         account = self.account
         return [
             c.layout(self.controls, self.budget, self._hysteresis, self._about),
+            self.file.fold,
             account.summary,
             self.chart,
             account.teams,
@@ -173,6 +176,14 @@ class FairShareExplorer(Answering, W.VBox):
     @property
     def _generated(self) -> bool:
         return self._given.generate is not None and self._given.jobs is None
+
+    def _take(self, scenario: FairshareScenario) -> None:
+        """Show another scenario in place of the one that was given."""
+        self._given = scenario
+        self.chart.file_name = f"gpuplan-{scenario.name}"
+        with self._silently():
+            self._settle()
+        self._moved("budget")
 
     def _settle(self) -> None:
         """Set every control to what the scenario says."""

@@ -21,6 +21,7 @@ from gpuplan_widgets.packing_account import PackingAccount, set_html
 from gpuplan_widgets.packing_picture import PackingPicture
 from gpuplan_widgets.packing_words import headline, overload
 from gpuplan_widgets.picture import SIDES
+from gpuplan_widgets.upload import FileOpener
 
 #: Runs that are kept: both sides now, both of the scenario as it was given, and a few from before.
 KEPT_RUNS = 8
@@ -140,11 +141,13 @@ class PackingExplorer(Answering, W.VBox):
         self.chart = self._picture.chart
         self.account = PackingAccount(self._runs, self.chart.html_table)
         self.actions = packing_hand_outs.bar(self)
+        self.file = FileOpener(self, "packing", self._take)
 
     def _parts(self) -> list[Any]:
         account = self.account
         return [
             c.layout(self.controls, self._about, self._hints),
+            self.file.fold,
             account.summary,
             self.chart,
             account.figures,
@@ -157,6 +160,12 @@ class PackingExplorer(Answering, W.VBox):
         for name, widget in self.controls.named().items():
             widget.observe(lambda _change, name=name: self._moved(name), "value")
         self.chart.observe(lambda _change: self._fit(), "room")
+
+    def _take(self, scenario: PackingScenario) -> None:
+        """Show another scenario in place of the one that was given."""
+        self._given, self._name = scenario, ""
+        self._policies = _shortened(scenario, gallery.policies_of(scenario, ""))
+        self.reset()
 
     def _start_from(self, scenario: PackingScenario, name: str, policies: tuple[str, str]) -> None:
         """Set every control to what a scenario (of a shipped name, if any) and two policies say."""

@@ -1,0 +1,355 @@
+"""A person's own file in an explorer: upload or path, its account, its mistakes beside the control."""
+
+import html
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import ipywidgets as W
+
+from gpuplan.inputs.errors import InputError, Mistake, shorten
+from gpuplan.loading import load
+from gpuplan.traces.formats import format_of
+from gpuplan_widgets import messages
+from gpuplan_widgets.upload_words import account_html, choices_html, guess_html, mistakes_html, sentence
+
+#: Said above the picture while a file is not in it.
+OLD = "Old picture: not from the new file"
+
+_NOTE = "Old picture: not from the present settings"
+
+#: Files that may be chosen; several may be uploaded together, such as a scenario and its table of jobs.
+ACCEPTED = ".yaml,.yml,.csv,.tsv,.txt,.psv,.log,.gz,.swf,.json,.parquet"
+
+#: What can be said about a file of jobs or traffic, by the kind of the explorer: name, words, example.
+FIELDS = {
+    "allocation": (
+        ("day", "Day", "the busiest"),
+        ("gpus", "GPUs", "inferred"),
+        ("zone", "Time zone", "Europe/Berlin"),
+        ("per_gpu", "Traffic per GPU", "requests/s"),
+    ),
+    "fairshare": (
+        ("first", "From", "the beginning"),
+        ("last", "To", "the end"),
+        ("gpus", "GPUs", "inferred"),
+        ("zone", "Time zone", "Europe/Berlin"),
+    ),
+    "packing": (),
+}
+
+_WHAT = {
+    "allocation": "A scenario (.yaml), sacct output, a workload log (.swf), a table of jobs, or traffic",
+    "fairshare": "A scenario (.yaml), sacct output, a workload log (.swf), or a table of jobs",
+    "packing": "A scenario (.yaml), with its table of tasks if it has one",
+}
+
+
+class FileOpener:
+    """The part of an explorer that opens files.
+
+    Parameters
+    ----------
+    explorer
+        Has a `chart` and an `account` to mark as old.
+    kind
+        Of its scenarios.
+    take
+        Shows a scenario.
+
+    Attributes
+    ----------
+    fold : Accordion
+        The whole, folded away.
+    upload, path, again, go_on, confirm, dismiss
+        The controls; `fields` are those about the import, by name.
+    said, report : HTML
+        The sentence beside the control; mistakes, or the account.
+    imported
+        What became of the file on screen; None for a scenario file.
+    """
+
+    def __init__(self, explorer: Any, kind: str, take: Callable[[Any], None]) -> None:
+        self._explorer, self._kind, self._take = explorer, kind, take
+        self._folder: Path | None = None  # of what was uploaded
+        self._last: tuple[Path, Any] | None = None  # the file opened last, and how its columns are read
+        self._waits = False  # it is not on screen
+        self.imported: Any = None
+        self._build()
+        self.upload.observe(lambda _change: self._uploaded(), "value")
+        self.path.observe(lambda _change: self._typed(), "value")
+        self.again.on_click(lambda _button: self._again(strict=True))
+        self.go_on.on_click(lambda _button: self._again(strict=False))
+        for order, button in self.confirm.items():
+            button.on_click(lambda _button, order=order: self._confirmed(order))
+        self.dismiss.on_click(lambda _button: self._dismissed())
+
+    # ------------------------------------------------------------------ parts
+
+    def _build(self) -> None:
+        self.upload = W.FileUpload(accept=ACCEPTED, multiple=True, description="Upload")
+        self.path = W.Text(
+            placeholder="or a path on the machine of the kernel, and Enter",
+            continuous_update=False,
+            layout=W.Layout(width="330px"),
+        )
+        self.again = W.Button(
+            description="Read again",
+            tooltip="Read the last file again, with what the fields say",
+            layout=W.Layout(width="auto"),
+        )
+        self.fields = {
+            name: W.Text(description=words, placeholder=hint, layout=W.Layout(width="230px"))
+            for name, words, hint in FIELDS[self._kind]
+        }
+        self.go_on = W.Button(description="Go on", layout=W.Layout(width="auto"))
+        self.confirm: dict[Literal["", "day-first", "month-first"], Any] = {
+            "": W.Button(description="Use these columns", layout=W.Layout(width="auto")),
+            "day-first": W.Button(description="Days first (31.12.)", layout=W.Layout(width="auto")),
+            "month-first": W.Button(description="Months first (12/31)", layout=W.Layout(width="auto")),
+        }
+        self.dismiss = W.Button(description="Keep the old picture", layout=W.Layout(width="auto"))
+        self.said = messages.place("gp-message-file")
+        self.report = W.HTML("")
+        classes = {"file-upload": self.upload, "file-path": self.path, "file-again": self.again}
+        classes |= {"file-go-on": self.go_on, "file-dismiss": self.dismiss, "file-report": self.report}
+        classes |= {f"file-{name.replace('_', '-')}": widget for name, widget in self.fields.items()}
+        classes |= {f"file-confirm{'-' + order if order else ''}": b for order, b in self.confirm.items()}
+        for name, widget in classes.items():
+            widget.add_class(f"gp-{name}")
+        hint = W.HTML(
+            f'<span class="gp-hint">{html.escape(_WHAT[self._kind])}. Nothing leaves this machine.</span>'
+        )
+        wrap = W.Layout(flex_flow="row wrap", align_items="center")
+        buttons = W.HBox([self.go_on, *self.confirm.values(), self.dismiss], layout=wrap)
+        parts = [W.HBox([self.upload, self.path, self.again], layout=wrap)]
+        if self.fields:
+            parts.append(W.HBox(list(self.fields.values()), layout=wrap))
+        self.fold = W.Accordion(
+            [W.VBox([hint, *parts, self.said, buttons, self.report])],
+            titles=("Your own file",),
+            selected_index=None,
+        )
+        self.fold.add_class("gp-file")
+        self._offer()
+
+    def _offer(self, rows: int = 0, orders: Sequence[str] = (), *, old: bool = False) -> None:
+        """Show the buttons that make sense now."""
+        self.go_on.description = f"Go on without {'this row' if rows == 1 else f'these {rows:,} rows'}"
+        shown = {self.go_on: rows > 0, self.dismiss: old}
+        shown |= {button: order in orders for order, button in self.confirm.items()}
+        for button, wanted in shown.items():
+            button.layout.display = "" if wanted else "none"
+
+    # ------------------------------------------------------------------ a file comes
+
+    def _uploaded(self) -> None:
+        """Put what was uploaded into a folder of its own, and open it; nothing may leave this callback."""
+        files = self.upload.value
+        if not files:
+            return
+        try:
+            paths = [self._kept(file) for file in files]
+        except Exception as error:
+            self._fail(error, None)
+            return
+        self.upload.value = ()  # the same file can be uploaded again
+        scenarios = [path for path in paths if path.suffix.lower() in (".yaml", ".yml")]
+        self.open_file((scenarios or paths)[0])
+
+    def _kept(self, file: Mapping[str, Any]) -> Path:
+        """Write an uploaded file where only this opener looks; of its name only the last part counts."""
+        name = str(file["name"]).replace("\\", "/").rpartition("/")[2].replace("\0", "").strip(". ")
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="gpuplan-upload-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        path = self._folder / (name[-120:] or "upload")
+        path.write_bytes(bytes(file["content"]))
+        return path
+
+    def _typed(self) -> None:
+        text = self.path.value.strip()
+        if text:
+            self.open_file(Path(text).expanduser())
+
+    def _again(self, *, strict: bool) -> None:
+        if self._last is None:
+            messages.say(self.said, "Upload a file, or write its path.")
+            return
+        path, mapping = self._last
+        self.open_file(path, strict=strict, mapping=mapping)
+
+    def _confirmed(self, order: Literal["", "day-first", "month-first"]) -> None:
+        """The columns as they are shown are right, or the order of dates is told."""
+        if self._last is None:
+            return
+        from gpuplan.traces.jobs_table import guess
+
+        path, mapping = self._last
+        try:
+            found = mapping or guess(path)
+            found = found.changed(date_order=order) if order else found.confirm()
+        except Exception as error:
+            self._fail(error, path)
+            return
+        self.open_file(path, mapping=found)
+
+    def open_file(self, path: str | Path, *, strict: bool = True, mapping: Any = None) -> bool:
+        """Open a file and show it; say beside the control what is wrong, and mark the picture as old meanwhile.
+
+        Parameters
+        ----------
+        path
+            A scenario file, or a file of jobs or traffic.
+        strict
+            Whether rows that cannot be read keep the whole file out.
+        mapping
+            What the columns of a table of jobs mean; None: as guessed, where that is sure.
+
+        Returns
+        -------
+        bool
+            Whether it is on screen.
+        """
+        target = Path(path)
+        self._last, self._waits = (target, mapping), True
+        messages.say(self.said, "")
+        self.report.value = '<span role="status">Reading …</span>'
+        self._offer()
+        try:
+            scenario, imported, question = self._read(target, strict, mapping)
+            if question is not None:
+                self._ask(target, question)
+                return False
+            self._waits, self.imported = False, imported
+            self._explorer.chart.note = _NOTE
+            self._take(scenario)
+        except Exception as error:  # nobody sees the traceback of a callback
+            self._fail(error, target)
+            return False
+        self.report.value = self._shown(scenario)
+        return True
+
+    def _read(self, path: Path, strict: bool, mapping: Any) -> tuple[Any, Any, Any]:
+        """The scenario, what became of the rows, and the columns that must be confirmed first (or None)."""
+        kind = format_of(path)
+        if kind == "scenario":
+            found = load(path)
+            if found.kind != self._kind:
+                rule = f"must be {self._kind} here; gpuplan.explore opens the explorer of the other kinds"
+                raise InputError(path.name, [Mistake("kind", rule, found.kind)])
+            return found, None, None
+        if self._kind == "packing":
+            rule = "must be a scenario file (.yaml): no other file tells the memory of models"
+            raise InputError(path.name, [Mistake("", rule)])
+        options: dict[str, Any] = {}
+        if kind == "jobs":
+            question = self._columns(path, mapping, options)
+            if question is not None:
+                return None, None, question
+        from gpuplan.traces.importing import import_file
+
+        made = import_file(
+            path, kind, strict=strict, progress=self._progress, options=options, **self._settings()
+        )
+        return made.scenario, made, None
+
+    def _columns(self, path: Path, mapping: Any, options: dict[str, Any]) -> Any:
+        """What must be asked about the columns of a table; None: nothing."""
+        if path.name.lower().removesuffix(".gz").endswith(".json"):
+            return None
+        from gpuplan.traces.jobs_table import guess
+
+        found = guess(path) if mapping is None else mapping
+        if not found.missing and found.open:
+            return found
+        if mapping is not None:
+            options["mapping"] = mapping
+        return None
+
+    def _settings(self) -> dict[str, Any]:
+        """What the fields say.
+
+        Raises
+        ------
+        InputError
+            For a number that is none.
+        """
+        said = {name: widget.value.strip() for name, widget in self.fields.items() if widget.value.strip()}
+        found: dict[str, Any] = {"kind": self._kind}
+        mistakes = []
+        for name, text in said.items():
+            if name == "gpus":
+                if text.isascii() and text.isdecimal() and len(text) < 10:
+                    found[name] = int(text)
+                else:
+                    mistakes.append(Mistake("GPUs", "must be a whole number", text))
+            elif name == "per_gpu":
+                from gpuplan.inputs.fields import number
+                from gpuplan.traces.to_scenario_traffic import Service
+
+                amount = number(text)
+                if amount is None or amount <= 0:
+                    mistakes.append(Mistake("Traffic per GPU", "must be a number above 0", text))
+                else:
+                    found["service"] = Service(per_gpu=float(amount))
+            else:
+                found[name] = text
+        if mistakes:
+            raise InputError("Your own file", mistakes)
+        return found
+
+    def _progress(self, done: int, total: int) -> None:
+        self.report.value = f'<span role="status">Reading … {100 * done // max(total, 1)} %</span>'
+
+    # ------------------------------------------------------------------ showing
+
+    def _shown(self, scenario: Any) -> str:
+        if self.imported is None:
+            return f"<p>On screen: {html.escape(shorten(scenario.name, 120))}, as its file says.</p>"
+        made = self.imported
+        said = [f"{topic}: {words}" for topic, words in made.choices.items()]
+        return choices_html(made) + "".join(account_html(one, said) for one in (made.account, *made.traffic))
+
+    def _ask(self, path: Path, found: Any) -> None:
+        """Show what the columns are taken for, and wait."""
+        self._last = (path, found)
+        messages.say(self.said, f"{shorten(path.name, 80)}: what its columns mean must be confirmed first.")
+        self.report.value = guess_html(found)
+        dates = bool(found.confirm().open)
+        self._offer(orders=("day-first", "month-first") if dates else ("",), old=True)
+        self.remind()
+
+    def _fail(self, error: Exception, path: Path | None) -> None:
+        """Say what is wrong with a file beside the control, and mark the picture as old."""
+        self._waits = True
+        messages.say(self.said, sentence(error))
+        rows = 0
+        if isinstance(error, InputError):
+            rows = len({one.line for one in error.mistakes if one.line is not None and one.line > 1})
+            scenario = path is not None and path.suffix.lower() in (".yaml", ".yml")
+            rows = 0 if scenario or any(one.line is None for one in error.mistakes) else rows
+        self.report.value = mistakes_html(error)
+        self._offer(rows, old=True)
+        self.remind()
+
+    def remind(self) -> None:
+        """Mark the picture as old while a file waits that is not in it."""
+        if not self._waits:
+            return
+        self._explorer.chart.note = OLD
+        self._explorer.chart.old = True
+        self._explorer.account.mark(old=True)
+
+    def _dismissed(self) -> None:
+        """Forget the file; the picture is that of its settings again."""
+        self._waits = False
+        messages.say(self.said, "")
+        self.report.value = ""
+        self._offer()
+        self._explorer.chart.note = _NOTE
+        self._explorer.chart.old = False
+        self._explorer.account.mark(old=False)
