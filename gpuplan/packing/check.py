@@ -1,7 +1,8 @@
 """Rules that a run must keep, whatever policy made it: violations as sentences.
 
 It shares no code with the kernels: everything is recomputed from the tasks, the stages and the copies. This file
-looks at tasks; `gpuplan.packing.check_node` at copies and links, `gpuplan.packing.check_memory` at slots and memory,
+looks at tasks; `gpuplan.packing.check_shapes` at the tables, `gpuplan.packing.check_node` at copies,
+`gpuplan.packing.check_links` at loads, `gpuplan.packing.check_memory` at slots and memory,
 `gpuplan.packing.check_policies` at whose turn it is.
 """
 
@@ -29,6 +30,8 @@ from gpuplan.packing.raw import (
     WAITING,
     WENT_ON,
 )
+from gpuplan.packing.spread import gpus_of
+from gpuplan.packing.words import on_gpus
 
 if TYPE_CHECKING:
     from gpuplan.packing.problem import Problem
@@ -52,9 +55,9 @@ def check(problem: "Problem", pieces: Pieces, raw: "RawPack") -> list[str]:
     pieces
         The policy.
     """
-    from gpuplan.packing import check_memory, check_node, check_policies
+    from gpuplan.packing import check_memory, check_node, check_policies, check_shapes
 
-    if shapes := _shapes(problem, raw):
+    if shapes := check_shapes.violations(problem, raw):
         return shapes  # nothing else can be looked at
     found: list[str] = []
     for rule in (_times, _turns, _ends, _fates, _deadlines, _retries, _lengths, _splits):
@@ -76,42 +79,13 @@ def sentences(rows: Iterable[int], say: Callable[[int], str]) -> list[str]:
 def named(raw: "RawPack", stage: int) -> str:
     """A stage in a sentence: ``Task 3 (run on GPU 0, 4 to 10 us)``."""
     rows = raw.stages
-    where = f"{KINDS[rows.kind[stage]]} on GPU {rows.gpu[stage]}"
+    where = f"{KINDS[rows.kind[stage]]} on {on_gpus(gpus_of(raw.copies, int(rows.copy[stage])))}"
     return f"Task {rows.task[stage]} ({where}, {rows.start_us[stage]} to {rows.end_us[stage]} us)"
 
 
 def by_task(raw: "RawPack") -> Int64:
     """Stages by task, then in their order, int64[S]."""
     return np.argsort(raw.stages.task, kind="stable")
-
-
-def _shapes(problem: "Problem", raw: "RawPack") -> list[str]:
-    found = []
-    n, gpus, models = len(problem.tasks), problem.scenario.gpus.count, len(problem.needed)
-    for word, table in (("stages", raw.stages), ("copies", raw.copies), ("breaches", raw.breaches)):
-        columns = [name for name in type(table).__slots__ if name not in ("on", "starts")]
-        if any(len(getattr(table, name)) != len(table) for name in columns):
-            found.append(f"The columns of the {word} differ in length.")
-    if any(len(column) != n for column in (raw.state, raw.left_us, raw.failures)):
-        found.append("The columns of the tasks differ in length.")
-    bounds = [
-        ("A stage is of no task.", raw.stages.task, 0, n),
-        ("A stage is on no GPU.", raw.stages.gpu, 0, gpus),
-        ("A stage is of no kind.", raw.stages.kind, 0, len(KINDS)),
-        ("A stage ends in no known way.", raw.stages.outcome, 0, CUT + 1),
-        ("A copy is of no model.", raw.copies.model, 0, models),
-        ("A copy is on no GPU.", raw.copies.gpu, 0, gpus),
-        ("A copy was claimed for no task.", raw.copies.for_task, -1, n),
-        ("Memory ran out for no task.", raw.breaches.task, -1, n),
-        ("Memory ran out on no GPU.", raw.breaches.gpu, 0, gpus),
-        ("Memory ran out for no model.", raw.breaches.model, 0, models),
-        ("A copy comes neither from disk nor from host memory.", raw.copies.from_disk, 0, 2),
-        ("Something became of a task that cannot be.", raw.state, 0, ON_GPU + 1),
-    ]
-    for said, column, least, over in bounds:
-        if len(column) and not (column.min() >= least and column.max() < over):
-            found.append(said)
-    return found
 
 
 def _times(problem: "Problem", raw: "RawPack") -> list[str]:
@@ -145,7 +119,7 @@ def _times(problem: "Problem", raw: "RawPack") -> list[str]:
 
 
 def _turns(problem: "Problem", raw: "RawPack") -> list[str]:
-    """Load, run; where it is interrupted, save, restore and run; after a failure load again; on one GPU in between."""
+    """Load, run; where it is interrupted, save, restore and run; after a failure load again; on one copy in between."""
     rows, order = raw.stages, by_task(raw)
     first = np.ones(len(order), bool)
     first[1:] = np.diff(rows.task[order]) != 0
@@ -171,8 +145,8 @@ def _turns(problem: "Problem", raw: "RawPack") -> list[str]:
         lambda s: f"{named(raw, s)} does not begin where the stage before it ends.",
     )
     found += sentences(
-        after[~apart & (rows.gpu[after] != rows.gpu[before])],
-        lambda s: f"{named(raw, s)} is on another GPU than the stage before it.",
+        after[~apart & (rows.copy[after] != rows.copy[before])],
+        lambda s: f"{named(raw, s)} is on another copy than the stage before it.",
     )
     odd = ((rows.outcome == PREEMPTED) & (rows.kind != RUN)) | (
         (rows.outcome == OUT_OF_MEMORY) & (rows.kind == SAVE)
@@ -344,7 +318,7 @@ def _runs(problem: "Problem", raw: "RawPack") -> list[str]:
     runs = rows.kind == RUN
     some = np.flatnonzero(runs & (length > 0))
     almost = progress.before.copy()
-    almost[some] = _unbounded(progress, some, rows.end_us[some] - 1)
+    almost[some] += progress.service_of(some, rows.end_us[some] - 1)
     finished = runs & (rows.outcome == WENT_ON)
     found = sentences(
         np.flatnonzero(finished & (done < all_of_it)),
@@ -361,16 +335,6 @@ def _runs(problem: "Problem", raw: "RawPack") -> list[str]:
     return found + sentences(
         np.flatnonzero(over), lambda s: f"{named(raw, s)} is interrupted when all of it is done."
     )
-
-
-def _unbounded(progress: Progress, stage: Int64, t: Int64) -> Int64:
-    """Service at instants in runs; not cut off at all of it."""
-    rows = progress.rows
-    found = progress.before[stage].copy()
-    for g, gpu in enumerate(progress.gpus):
-        mine = np.flatnonzero(rows.gpu[stage] == g)
-        found[mine] += gpu.at(t[mine]) - gpu.at(rows.start_us[stage[mine]])
-    return found
 
 
 def _splits(problem: "Problem", raw: "RawPack") -> list[str]:

@@ -1,15 +1,17 @@
 """Rules of slots and memory. Part of `gpuplan.packing.check`."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpuplan.packing.check import named, sentences
-from gpuplan.packing.check_node import condemned, copy_named, failed_loads
+from gpuplan.packing.check_node import condemned, copy_named, failed_loads, pairs
 from gpuplan.packing.memory import Memory
 from gpuplan.packing.model import NEVER, Int64
 from gpuplan.packing.progress import steps
 from gpuplan.packing.raw import LOAD, OUT_OF_MEMORY, RESTORE, RUN, SAVE
+from gpuplan.packing.spread import copies_on, gpus_of, stages_on
 
 if TYPE_CHECKING:
     from gpuplan.packing.problem import Problem
@@ -25,28 +27,24 @@ def violations(problem: "Problem", raw: "RawPack") -> list[str]:
 
 def _slots(problem: "Problem", raw: "RawPack") -> list[str]:
     """No more tasks on a GPU, or on a copy, than they take; those that are being saved make room."""
-    rows, gpus = raw.stages, problem.scenario.gpus
-    some = np.flatnonzero((rows.kind != SAVE) & (rows.end_us > rows.start_us))
-    model = problem.tasks.model[rows.task[some]]
-    most = np.array([m.max_tasks or NEVER for m in problem.scenario.models], np.int64)
-    n = len(most)
+    rows, most = raw.stages, problem.scenario.gpus.max_tasks
+    counts = (rows.kind != SAVE) & (rows.end_us > rows.start_us)
     found: list[str] = []
-    if gpus.max_tasks is not None:
-        high, when = _peaks(rows.gpu[some], rows.start_us[some], rows.end_us[some], gpus.count)
+    if most is not None:
+        stage, gpu = stages_on(raw)
+        stage, gpu = stage[counts[stage]], gpu[counts[stage]]
+        high, when = _peaks(gpu, rows.start_us[stage], rows.end_us[stage], problem.scenario.gpus.count)
         found += sentences(
-            np.flatnonzero(high > gpus.max_tasks),
-            lambda g: f"GPU {g} has {high[g]} tasks at {when[g]} us; it takes {gpus.max_tasks}.",
+            np.flatnonzero(high > most),
+            lambda g: f"GPU {g} has {high[g]} tasks at {when[g]} us; it takes {most}.",
         )
-    if (most < NEVER).any():
-        key = rows.gpu[some] * n + model
-        top, at = _peaks(key, rows.start_us[some], rows.end_us[some], gpus.count * n)
-        found += sentences(
-            np.flatnonzero(top > np.tile(most, gpus.count)),
-            lambda k: (
-                f"Model {k % n} on GPU {k // n} has {top[k]} tasks at {at[k]} us; it takes {most[k % n]}."
-            ),
-        )
-    return found
+    takes = np.array([m.max_tasks or NEVER for m in problem.scenario.models], np.int64)[raw.copies.model]
+    some = np.flatnonzero(counts & (takes < NEVER)[rows.copy])
+    top, at = _peaks(rows.copy[some], rows.start_us[some], rows.end_us[some], len(raw.copies))
+    return found + sentences(
+        np.flatnonzero(top > takes),
+        lambda c: f"{copy_named(problem, raw, c)} has {top[c]} tasks at {at[c]} us; it takes {takes[c]}.",
+    )
 
 
 def _peaks(at: Int64, start: Int64, end: Int64, n: int) -> tuple[Int64, Int64]:
@@ -70,9 +68,10 @@ def _reserved(problem: "Problem", raw: "RawPack") -> list[str]:
     rows = raw.copies
     until = condemned(problem, raw)
     need = problem.needed[rows.model]
+    copy, on = copies_on(rows)
     found: list[str] = []
     for g in range(problem.scenario.gpus.count):
-        mine = np.flatnonzero(rows.gpu == g)
+        mine = copy[on == g]
         claims = mine[rows.for_task[mine] >= 0]
         when, level = steps(
             np.append(rows.claimed_us[mine], rows.released_us[mine]), np.append(need[mine], -need[mine])
@@ -118,38 +117,48 @@ def _capacity(memory: Memory) -> list[str]:
 
 def _breaches(problem: "Problem", raw: "RawPack", memory: Memory) -> list[str]:
     """Every event is of one task or load that failed then, and the other way round; memory was too little."""
-    rows, copies, events = raw.stages, raw.copies, raw.breaches
+    rows, events = raw.stages, raw.breaches
     if len(events) and (np.diff(events.time_us) < 0).any():
         return ["The events of memory that ran out are not in their order."]
-    loads = np.flatnonzero(failed_loads(raw))
-    of_load = sorted(
-        zip(*(a[loads].tolist() for a in (copies.load_us, copies.gpu, copies.model)), strict=True)
+    found = _failed_loads(raw)
+    failed = rows.outcome == OUT_OF_MEMORY
+    getting_ready = (rows.kind == LOAD) | ((rows.kind == RESTORE) & (rows.frozen_from_us >= rows.end_us))
+    by_load = (
+        failed & getting_ready & failed_loads(raw)[rows.copy] & (raw.copies.load_us[rows.copy] == rows.end_us)
     )
-    is_load = events.task < 0
-    told = sorted(
-        zip(*(a[is_load].tolist() for a in (events.time_us, events.gpu, events.model)), strict=True)
+    found += sentences(
+        np.flatnonzero(failed & (rows.kind == LOAD) & ~by_load),
+        lambda s: f"{named(raw, s)} fails, and no load of its model does then.",
     )
-    found = [] if of_load == told else ["The loads that failed are not those of the events."]
-    failed = np.flatnonzero(rows.outcome == OUT_OF_MEMORY)
-    model = problem.tasks.model
-    lost = {key: 0 for key in of_load}
-    own = []
-    for s in failed.tolist():
-        key = (int(rows.end_us[s]), int(rows.gpu[s]), int(model[rows.task[s]]))
-        before = rows.kind[s] == RESTORE and rows.frozen_from_us[s] >= rows.end_us[s] and key in lost
-        if rows.kind[s] == LOAD or before:
-            if key not in lost:
-                found.append(f"{named(raw, s)} fails, and no load of its model does then.")
-        else:
-            own.append((*key[:2], int(rows.task[s]), key[2]))
-    listed = zip(
-        *(a[~is_load].tolist() for a in (events.time_us, events.gpu, events.task, events.model)), strict=True
-    )
-    if sorted(own) != sorted(listed):
+    # the events of a task are its failures, in their order
+    own = np.flatnonzero(failed & ~by_load)
+    own = own[np.argsort(rows.task[own], kind="stable")]
+    listed = np.flatnonzero(events.task >= 0)
+    listed = listed[np.argsort(events.task[listed], kind="stable")]
+    task = rows.task[own]
+    if (
+        len(own) != len(listed)
+        or (task != events.task[listed]).any()
+        or (rows.end_us[own] != events.time_us[listed]).any()
+        or (problem.tasks.model[task] != events.model[listed]).any()
+        or any(g not in gpus_of(raw.copies, c) for g, c in pairs(events.gpu[listed], rows.copy[own]))
+    ):
         found.append("The tasks that failed for memory are not those of the events: one event each.")
     if len(events) and not found:
-        found += _was_too_little(problem, raw, memory) + _last_to_begin(raw, memory)
+        found += _was_too_little(problem, raw, memory) + _last_to_begin(raw, memory, own, events.gpu[listed])
     return found
+
+
+def _failed_loads(raw: "RawPack") -> list[str]:
+    """Loads that failed: an event each, of their instant and model, on one of their GPUs."""
+    copies, events = raw.copies, raw.breaches
+    loads, is_load = np.flatnonzero(failed_loads(raw)), events.task < 0
+    open_to = Counter[tuple[int, int, int]]()
+    for c in loads.tolist():
+        open_to.update((int(copies.load_us[c]), int(copies.model[c]), g) for g in gpus_of(copies, c))
+    told = list(zip(*(a[is_load].tolist() for a in (events.time_us, events.model, events.gpu)), strict=True))
+    same = sorted(pairs(copies.load_us[loads], copies.model[loads])) == sorted(row[:2] for row in told)
+    return [] if same and Counter(told) <= open_to else ["The loads that failed are not those of the events."]
 
 
 def _was_too_little(problem: "Problem", raw: "RawPack", memory: Memory) -> list[str]:
@@ -159,12 +168,14 @@ def _was_too_little(problem: "Problem", raw: "RawPack", memory: Memory) -> list[
     for g in np.unique(events.gpu).tolist():
         when = np.unique(events.time_us[events.gpu == g])
         total = memory.at(g, when).actual
-        gone = np.flatnonzero((copies.gpu == g) & (copies.load_us < NEVER) & (copies.released_us < NEVER))
+        there = memory.copies_on(g)
+        gone = there[(copies.load_us[there] < NEVER) & (copies.released_us[there] < NEVER)]
         _add(total, when, copies.released_us[gone], problem.taken[copies.model[gone]])
         gpu, _, until, amount = memory.leftovers
         _add(total, when, until[gpu == g], amount[gpu == g])
-        had = (rows.gpu == g) & (rows.kind != LOAD) & (memory.kv_from <= rows.end_us)
-        ended = np.flatnonzero(had & np.isin(rows.end_us, when))
+        ended = memory.stages_on(g)
+        had = (rows.kind[ended] != LOAD) & (memory.kv_from[ended] <= rows.end_us[ended])
+        ended = ended[had & np.isin(rows.end_us[ended], when)]
         _add(total, when, rows.end_us[ended], memory.kv_of(ended, rows.end_us[ended]))
         enough = when[total <= memory.capacity]
         found += sentences(
@@ -182,18 +193,18 @@ def _add(total: Int64, when: Int64, at: Int64, amount: Int64) -> None:
     np.add.at(total, k[hit], amount[hit])
 
 
-def _last_to_begin(raw: "RawPack", memory: Memory) -> list[str]:
-    """The task that fails is the one that began to run or to be restored last (of several: the larger row)."""
-    rows, events = raw.stages, raw.breaches
+def _last_to_begin(raw: "RawPack", memory: Memory, failed: Int64, gpus: Int64) -> list[str]:
+    """The task that fails is the one of that GPU that began to run or to be restored last (or: the larger row)."""
+    rows = raw.stages
     began = memory.kv_from
     found: list[str] = []
-    open_to_it = (rows.kind == RUN) | (rows.kind == RESTORE)
-    failed = (rows.outcome == OUT_OF_MEMORY) & open_to_it
-    for g in np.unique(events.gpu[events.task >= 0]).tolist():
-        mine = np.flatnonzero((rows.gpu == g) & open_to_it)
+    for g in np.unique(gpus).tolist():
+        mine = memory.stages_on(g)
+        mine = mine[(rows.kind[mine] == RUN) | (rows.kind[mine] == RESTORE)]
         mine = mine[np.lexsort((rows.task[mine], began[mine]))]
         rank = began[mine]
-        for s in np.flatnonzero(failed & (rows.gpu == g) & (began < rows.end_us)).tolist():
+        here = failed[gpus == g]
+        for s in here[began[here] < rows.end_us[here]].tolist():
             t = int(rows.end_us[s])
             lo, hi = np.searchsorted(rank, [began[s], t], "left")
             rivals = mine[lo:hi]

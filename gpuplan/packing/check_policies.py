@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan.packing.check import named, sentences
+from gpuplan.packing.check_node import condemned, copy_named, pairs
 from gpuplan.packing.model import NEVER, Int64, Pieces
-from gpuplan.packing.progress import Progress, whole_us
+from gpuplan.packing.progress import Progress, distinct, whole_us
 from gpuplan.packing.raw import (
     LOAD,
     OUT_OF_MEMORY,
@@ -18,6 +19,8 @@ from gpuplan.packing.raw import (
     WAITING,
     WENT_ON,
 )
+from gpuplan.packing.spread import copies_on, gpus_of, stages_on
+from gpuplan.packing.words import on_gpus
 
 if TYPE_CHECKING:
     from gpuplan.packing.problem import Problem
@@ -28,7 +31,7 @@ def violations(problem: "Problem", pieces: Pieces, raw: "RawPack") -> list[str]:
     """Broken rules of a policy, a sentence each."""
     found = _preemptions(problem, raw)
     if pieces.placement == "round-robin":
-        found += _own_gpu(problem, raw)
+        found += _own_gpus(problem, raw) + _own_copy(problem, raw)
     if pieces.order == "fifo":
         count = problem.scenario.gpus.count if pieces.placement == "round-robin" else 1
         for line in range(count):
@@ -48,20 +51,22 @@ def _preemptions(problem: "Problem", raw: "RawPack") -> list[str]:
         return []
     if rule.when == "never":
         return sentences(cut, lambda s: f"{named(raw, s)} is interrupted; nobody may be.")
-    placed = np.flatnonzero((rows.kind == LOAD) | (rows.kind == RESTORE))
+    stage, gpu = stages_on(raw)
+    placed = (rows.kind[stage] == LOAD) | (rows.kind[stage] == RESTORE)
     best: dict[tuple[int, int], int] = {}
-    for g, t, p in zip(
-        rows.gpu[placed].tolist(),
-        rows.start_us[placed].tolist(),
-        priority[rows.task[placed]].tolist(),
+    for key, p in zip(
+        pairs(gpu[placed], rows.start_us[stage[placed]]),
+        priority[rows.task[stage[placed]]].tolist(),
         strict=True,
     ):
-        best[g, t] = max(p, best.get((g, t), p))
-    lost = [
-        s
-        for s in cut.tolist()
-        if best.get((int(rows.gpu[s]), int(rows.end_us[s])), -NEVER) <= priority[rows.task[s]]
-    ]
+        best[key] = max(p, best.get(key, p))
+    # of its GPUs one is enough
+    gone = rows.outcome[stage] == PREEMPTED
+    stage = stage[gone]
+    highest = np.full(len(rows), -NEVER, np.int64)
+    there = [best.get(key, -NEVER) for key in pairs(gpu[gone], rows.end_us[stage])]
+    np.maximum.at(highest, stage, np.array(there, np.int64))
+    lost = cut[highest[cut] <= priority[rows.task[cut]]]
     found = sentences(
         lost,
         lambda s: f"{named(raw, s)} is interrupted, and no task of higher priority is placed there then.",
@@ -81,12 +86,61 @@ def _preemptions(problem: "Problem", raw: "RawPack") -> list[str]:
 # ----------------------------------------------------------------------------- order
 
 
-def _own_gpu(problem: "Problem", raw: "RawPack") -> list[str]:
-    """Blind round-robin: task i is on GPU i mod count."""
+def _ahead(problem: "Problem", raw: "RawPack") -> Int64:
+    """How far each stage's copy is from the GPU of the task's line, round the circle, int64[S]."""
     rows, count = raw.stages, problem.scenario.gpus.count
+    stage, gpu = stages_on(raw)
+    found = np.full(len(rows), NEVER, np.int64)
+    np.minimum.at(found, stage, (gpu - rows.task[stage]) % count)
+    return found
+
+
+def _own_gpus(problem: "Problem", raw: "RawPack") -> list[str]:
+    """Blind round-robin: task i is on GPU i mod count; one over several on a copy that lies there or on the next."""
+    rows, copies, count = raw.stages, raw.copies, problem.scenario.gpus.count
+
+    def own(task: int) -> list[int]:
+        return sorted((task + k) % count for k in range(int(problem.spread[problem.tasks.model[task]])))
+
+    found = sentences(
+        np.flatnonzero(_ahead(problem, raw) >= problem.spread[problem.tasks.model[rows.task]]),
+        lambda s: f"{named(raw, s)} belongs to {on_gpus(own(rows.task[s]))}.",
+    )
+    claims = np.flatnonzero((copies.for_task >= 0) & (problem.spread[copies.model] > 1)).tolist()
+    return found + sentences(
+        (c for c in claims if gpus_of(copies, c) != own(int(copies.for_task[c]))),
+        lambda c: f"{copy_named(problem, raw, c)} belongs to {on_gpus(own(int(copies.for_task[c])))}.",
+    )
+
+
+def _own_copy(problem: "Problem", raw: "RawPack") -> list[str]:
+    """Blind round-robin: a task over several GPUs goes to the first copy of its model on them, if there is one."""
+    rows, copies, count = raw.stages, raw.copies, problem.scenario.gpus.count
+    some = np.flatnonzero(
+        ((rows.kind == LOAD) | (rows.kind == RESTORE))
+        & (copies.starts[1:] - copies.starts[:-1] > 1)[rows.copy]
+    )
+    if not len(some):
+        return []
+    copy, gpu = copies_on(copies)
+    key = copies.model[copy] * count + gpu
+    model, when = problem.tasks.model[rows.task[some]], rows.start_us[some]
+    times = distinct(np.append(copies.claimed_us, when))  # by rank, so that keys stay small
+    of = key * len(times) + np.searchsorted(times, copies.claimed_us[copy])
+    order = np.argsort(of, kind="stable")
+    of, copy, key = of[order], copy[order], key[order]
+    until = condemned(problem, raw)[copy]
+    first = np.full(len(some), NEVER, np.int64)
+    for k in range(count):
+        here = model * count + (rows.task[some] + k) % count
+        # the newest that was claimed before
+        row = np.searchsorted(of, here * len(times) + np.searchsorted(times, when), "left") - 1
+        there = (row >= 0) & (key[row] == here) & (until[row] > when)
+        first[there] = np.minimum(first[there], k)
+    passed = (first < problem.spread[model]) & (first < _ahead(problem, raw)[some])
     return sentences(
-        np.flatnonzero(rows.gpu != rows.task % count),
-        lambda s: f"{named(raw, s)} belongs to GPU {rows.task[s] % count}.",
+        some[passed],
+        lambda s: f"{named(raw, s)} passes a copy of its model on GPUs that come before.",
     )
 
 

@@ -251,7 +251,7 @@ def test_slots() -> None:
     assert check(replace(problem, scenario=one), PIECES, raw) == ["GPU 0 has 2 tasks at 6 us; it takes 1."]
     models = tuple(replace(m, max_tasks=1) for m in problem.scenario.models)
     assert check(replace(problem, scenario=replace(problem.scenario, models=models)), PIECES, raw) == [
-        "Model 0 on GPU 0 has 2 tasks at 6 us; it takes 1."
+        "The copy of 'small' on GPU 0 claimed at 0 us has 2 tasks at 6 us; it takes 1."
     ]
 
 
