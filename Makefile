@@ -7,8 +7,13 @@
 PYTHON ?= python3
 
 BIN := .venv/bin
+CORE := .venv/.core
 READY := .venv/.installed
 EXTRAS := lab,exact,data,forecast,scale,export,test
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# Where an environment forbids it, every process would read all of gpuplan as text: two seconds of CPU each.
+unexport PYTHONDONTWRITEBYTECODE
 
 NOTEBOOKS := $(sort $(filter-out notebooks/real-%,$(wildcard notebooks/*.ipynb)))
 REAL_NOTEBOOKS := $(sort $(wildcard notebooks/real-*.ipynb))
@@ -21,28 +26,33 @@ PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg \
 	$(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
 
-.PHONY: lab test test-python test-notebooks warm notebooks bench lint clean
+# What has kernels.
+WARM := warm-allocation.plan warm-fairshare.run warm-packing.run
+
+.PHONY: lab test test-python test-notebooks warm $(WARM) notebooks bench lint clean
 .DELETE_ON_ERROR:
 
 lab: $(READY)
 	$(BIN)/gpuplan lab
 
-test: warm
+test: $(READY) warm
 	$(if $(NOTEBOOKS),,$(error there is no notebook to test))
 ifeq ($(SHARED),)
 	@echo "Notebooks on real data are left out: ../shared/traces is not there."
 endif
 	$(PYTEST) $(PYTEST_ARGS) tests $(NBVAL)
 
-test-python: warm
+test-python: $(READY) warm
 	$(PYTEST) $(PYTEST_ARGS)
 
-test-notebooks: warm
+test-notebooks: $(READY) warm
 	$(PYTEST) $(PYTEST_ARGS) $(NBVAL)
 
 # Kernels, compiled once for all processes of the tests (numba keeps them beside their source).
-warm: $(READY)
-	$(BIN)/python -c 'from gpuplan.lab import compile_kernels; compile_kernels()'
+warm: $(WARM)
+
+$(WARM): $(CORE)
+	$(BIN)/python -c 'from gpuplan.$(@:warm-%=%) import warm_up; warm_up()'
 
 notebooks: $(READY)
 	$(BIN)/python tests/notebooks/execute.py $(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
@@ -59,10 +69,15 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-$(READY): pyproject.toml constraints.txt
+# What kernels need comes first: with `make -j 2` they are compiled while the rest is installed.
+$(CORE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("gpuplan needs Python 3.11 or newer; " + sys.executable + " is older. Name another one: make PYTHON=python3.11 lab")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	$(PIP) numba numpy
+	@touch $@
+
+$(READY): $(CORE)
+	$(PIP) -e '.[$(EXTRAS)]'
 	@touch $@
 
 clean:
