@@ -196,7 +196,9 @@ class Gatherer:
         self.pieces += sum(not piece.rule for piece in found.pieces)
         for piece in found.pieces:
             if piece.rule:
-                self.mistakes.tell("", piece.rule, np.array([piece.first + first_line]), piece.text)
+                first, last = piece.first + first_line, piece.last + first_line
+                several = f" (lines {first} to {last})" if last > first else ""
+                self.mistakes.tell("", piece.rule + several, np.array([first]), piece.text)
 
     def _read(
         self,

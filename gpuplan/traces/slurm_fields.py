@@ -57,7 +57,8 @@ def texts(table: Table, name: str) -> Strings:
     """A column of texts, object[R]; empty where it is absent."""
     if name not in table.codes:
         return np.full(len(table.line), "", object)
-    words = np.array([text.strip() for text in table.texts[name]], object)
+    written = table.texts[name]
+    words = np.array(written if name == "jobname" else [text.strip() for text in written], object)
     found: Strings = words[table.codes[name]]
     return found
 

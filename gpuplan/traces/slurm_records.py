@@ -269,6 +269,8 @@ class _Assembly:
                     row, after
                 )  # whole lines in a name: what ends the record stands behind them
         if row + 1 < len(self.odd) and self.splitter.fits(self._line(row, row + 1)):
+            if self.odd[row + 1] and self.splitter.split(self._line(row + 1))[1]:
+                return self._take(row, row + 1)  # a name with a line that begins like a record, and is none
             rule = (
                 "ends too early, and with the next line it would be one record with a line break in its name"
             )
