@@ -16,14 +16,16 @@ import numpy.typing as npt
 from gpuplan.forecast.traffic import HOUR_S, TrafficHistory, zone_of
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.traces.grid import bin_width, number, off_grid
+from gpuplan.traces.grid import bin_width, off_grid
+from gpuplan.traces.hourly_table import HourlyTable, read_hourly_table
 from gpuplan.traces.moments import read_moments, repeated_and_skipped
-from gpuplan.traces.table import read_table
-
-#: What stands for "no value" in exports.
-NOTHING = frozenset({"", "-", "na", "n/a", "nan", "null", "none"})
+from gpuplan.traces.sheet_numbers import Mark
+from gpuplan.traces.sheet_times import Order
 
 Twice = Literal["refuse", "sum", "mean", "last"]
+
+#: Reasons of rows that do not even say that the recording covers their time.
+_NO_TIMES = ("a blank line", "a line of totals", "an hour that the clock skips")
 
 
 @dataclass(slots=True)
@@ -54,13 +56,18 @@ def read_hourly(
     negative: Literal["refuse", "exclude"] = "refuse",
     twice: Twice = "refuse",
     zero_is_unknown: bool = False,
+    date_order: Order = "",
+    decimal: Mark | None = None,
 ) -> TrafficHistory:
     """Read traffic from a CSV file (plain or gzip) with a time and a value per row.
+
+    Spreadsheets of all countries are read: semicolons or tabs between cells, decimal commas, dates with the day
+    first, UTF-16 or Windows-1252, a line of totals at the end (left out and counted).
 
     Parameters
     ----------
     path
-        A UTF-8 file with a header row.
+        A table with a header row.
     unit
         Unit of the values, such as ``"tokens/s"``.
     value, time
@@ -82,6 +89,11 @@ def read_hourly(
         is no mistake: it counts once, unless a sum or mean is asked for.
     zero_is_unknown
         Whether 0 stands for a gap in the recording.
+    date_order
+        ``day-first`` or ``month-first``, of dates such as 03/04/2026; where it is left out a day above 12 tells it,
+        dots are day first, and what stays open is asked.
+    decimal
+        The mark before decimals; where it is left out the numbers tell it.
 
     Returns
     -------
@@ -96,17 +108,21 @@ def read_hourly(
     source = Path(path).name
     zone, mistakes = zone_of(timezone)
     mistakes += [
-        Mistake(field, f"must be one of {', '.join(words)}", found)
+        Mistake(field, f"must be one of {', '.join(word for word in words if word)}", found)
         for field, found, words in (
             ("negative", negative, ("refuse", "exclude")),
             ("twice", twice, ("refuse", "sum", "mean", "last")),
+            ("date_order", date_order, ("", "day-first", "month-first")),
+            ("decimal", decimal, (None, ".", ",")),
         )
         if found not in words
     ]
     if mistakes:
         raise InputError(source, mistakes)
-    time, value = _columns(path, time, value)
-    rows, aware, mistakes = _rows(path, time, value, seconds_since, zone)
+    table = read_hourly_table(
+        path, time, value, dates=seconds_since is None, date_order=date_order, decimal=decimal
+    )
+    rows, aware, mistakes = _rows(table, seconds_since, zone)
     mistakes += _judge(rows, negative, zero_is_unknown)
     if mistakes:
         raise InputError(source, sorted(mistakes, key=lambda mistake: mistake.line or 0))
@@ -114,50 +130,32 @@ def read_hourly(
     start = datetime(1970, 1, 1, tzinfo=UTC if aware or zone else None) + timedelta(seconds=first)
     if zone is not None:
         start = start.astimezone(zone)
-    account = _account(source, rows, values, width, notes, zone_name=str(zone) if zone and not aware else "")
-    return TrafficHistory(name or value, unit, start, width, values, account)
-
-
-def _columns(path: str | Path, time: str | None, value: str | None) -> tuple[str, str]:
-    """The two columns; where one is not named, the file must have no third."""
-    import pandas as pd
-
-    if time is not None and value is not None:
-        return time, value
-    read_table(path, ())  # says what is wrong with the file
-    packed: Literal["gzip"] | None = "gzip" if str(path).endswith(".gz") else None
-    names = [str(name) for name in pd.read_csv(path, nrows=0, dtype=str, compression=packed).columns]
-    given = [name for name in (time, value) if name is not None]
-    rest = [name for name in names if name not in given]
-    if len(names) == 2 and len(rest) == 2 - len(given):
-        return time or rest[0], value or rest[-1]
-    fields = [field for field, found in (("time", time), ("value", value)) if found is None]
-    rule = f"must be named, as one of the columns {', '.join(names[:20])}"
-    raise InputError(Path(path).name, [Mistake(field, rule) for field in fields])
+    account = _account(
+        source, rows, values, width, [*table.notes, *notes], zone_name=str(zone) if zone and not aware else ""
+    )
+    return TrafficHistory(name or table.value, unit, start, width, values, account)
 
 
 def _rows(
-    path: str | Path, time: str, value: str, seconds_since: datetime | None, zone: tzinfo | None
+    table: HourlyTable, seconds_since: datetime | None, zone: tzinfo | None
 ) -> tuple[_Rows, bool, list[Mistake]]:
     """The rows with their times in seconds, whether the times have a zone of their own, and what is wrong."""
-    table = read_table(path, (time, value))
-    texts = [text.strip() for text in table[time]]
-    cells = [text.strip() for text in table[value]]
-    lines = np.arange(2, len(table) + 2)
-    written = [i for i, (text, cell) in enumerate(zip(texts, cells, strict=True)) if text or cell]
+    lines, texts, values = table.lines, table.texts, table.values
+    cells = zip(texts, table.cells, table.apart, strict=True)
+    written = [i for i, (text, cell, apart) in enumerate(cells) if (text or cell) and not apart]
     times, aware, mistakes = read_moments([texts[i] for i in written], lines[written], seconds_since)
-    values = [number(cell) if cell.lower() not in NOTHING else np.nan for cell in cells]
+    mistakes += table.mistakes
     mistakes += [
-        Mistake(f"line {lines[i]}", "must be a number", cells[i], int(lines[i]))
+        Mistake(f"line {lines[i]}", "must be a number", table.cells[i], int(lines[i]))
         for i in written
         if values[i] is None
     ]
     rows = _Rows(
         lines,
         texts,
-        np.zeros(len(table), np.int64),
+        np.zeros(len(lines), np.int64),
         np.array([np.nan if found is None else found for found in values], np.float64),
-        ["a blank line"] * len(table),
+        [apart or "a blank line" for apart in table.apart],
     )
     rows.times_s[written] = times
     for i in written:
@@ -198,9 +196,7 @@ def _binned(
 ) -> tuple[int, int, npt.NDArray[np.float64], list[str]]:
     """Width and start of the bins, their values, and a note on rows that were put together."""
     # Rows without a value still say that the recording covers their time.
-    placed = np.flatnonzero(
-        [why not in ("a blank line", "an hour that the clock skips") for why in rows.reason]
-    )
+    placed = np.flatnonzero([why not in _NO_TIMES for why in rows.reason])
     times = np.unique(rows.times_s[placed])
     if not len(times):
         raise InputError(source, [Mistake("", "must have a row with a time and a value")])

@@ -91,7 +91,9 @@ def _sheet(source: str, batches: "list[pd.DataFrame]") -> Sheet:
     totals = np.zeros(len(frame), np.bool_)
     for column in (*cells, line, totals):
         column.flags.writeable = False
-    return Sheet(source, names, line, cells, ",", totals, ("The file is Parquet: a line is a row, from 1.",))
+    return Sheet(
+        source, names, line, cells, ",", totals, line[:0], ("The file is Parquet: a line is a row, from 1.",)
+    )
 
 
 def _texts(column: "pd.Series[Any]") -> Strings:

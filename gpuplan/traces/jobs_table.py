@@ -165,7 +165,7 @@ def _sheet(
         sheet = read_sheet(path, progress=progress, most_bytes=most_bytes, first=first)
     names = {name.lower() for name in sheet.names}
     if names & {"alloctres", "reqtres"}:
-        raise InputError(sheet.source, [Mistake("", "has the columns of sacct; read it with read_slurm")])
+        raise InputError(sheet.source, [Mistake("", "has the columns of sacct; read it as such (gpuplan import slurm)")])
     return sheet
 
 

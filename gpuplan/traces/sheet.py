@@ -62,6 +62,8 @@ class Sheet:
         What stands between cells.
     totals : bool[R]
         Rows at the end that add up the rows above.
+    blank : int64[B]
+        Lines below the header without anything in a cell.
     notes
         How the file was read, as sentences.
     ragged
@@ -74,6 +76,7 @@ class Sheet:
     cells: tuple[Strings, ...]
     separator: str
     totals: Bools
+    blank: Int64
     notes: tuple[str, ...] = ()
     ragged: tuple[Mistake, ...] = field(default=(), repr=False)
 
@@ -132,7 +135,7 @@ def sheet_of(text: PlainText, names: Sequence[str] | None = None) -> Sheet:
     if body[:4].lower() == "sep=" and "\n" in body[:8]:  # what spreadsheets write for each other
         told, body, start = body[4:5], body[body.index("\n") + 1 :], 2
     separator = told if told in SEPARATORS else _separator(body, text.source)
-    line, rows = (
+    line, rows, blank = (
         quoted(body, separator, start, text.source, notes)
         if '"' in body
         else unquoted(body, separator, start)
@@ -150,12 +153,15 @@ def sheet_of(text: PlainText, names: Sequence[str] | None = None) -> Sheet:
     if separator != ",":
         notes.insert(0, f"Cells are separated by {SEPARATORS[separator]}.")
     cells = rows.columns(fine, width)
+    below_header = blank[blank > line[head]] if names is None else blank
     line = line[fine]
     if not len(line) and not ragged:
-        raise refusal(text.source, f"has a header ({listed(found)}) and no row below it")
-    for column in (*cells, line):
+        raise refusal(text.source, f"must have a row below its header ({listed(found)})")
+    for column in (*cells, line, below_header):
         column.flags.writeable = False
-    return Sheet(text.source, found, line, cells, separator, _totals(cells), tuple(notes), ragged)
+    return Sheet(
+        text.source, found, line, cells, separator, _totals(cells), below_header, tuple(notes), ragged
+    )
 
 
 def _separator(body: str, source: str) -> str:

@@ -114,8 +114,8 @@ class _Lines(Rows):
         return bool((blank[1:] & edge[:-1]).any() or (blank[:-1] & edge[1:]).any())
 
 
-def unquoted(body: str, separator: str, start: int) -> tuple[Int64, Rows]:
-    """Line numbers and lines that have a cell with something in it."""
+def unquoted(body: str, separator: str, start: int) -> tuple[Int64, Rows, Int64]:
+    """Line numbers and lines that have a cell with something in it, and the numbers of those that have none."""
     data = body.encode("utf-8", "replace")
     signs = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(signs == 10)
@@ -131,19 +131,22 @@ def unquoted(body: str, separator: str, start: int) -> tuple[Int64, Rows]:
     long = np.flatnonzero(told & (signs[np.minimum(starts, len(signs) - 1)] == 32))  # a line of many blanks
     told[long] = [bool(data[starts[k] : ends[k]].strip(blank)) for k in long.tolist()]
     kept = np.flatnonzero(told)
-    return kept + start, _Lines(data, starts[kept], ends[kept], widths[kept], separator)
+    lines = _Lines(data, starts[kept], ends[kept], widths[kept], separator)
+    return kept + start, lines, np.flatnonzero(~told) + start
 
 
-def quoted(body: str, separator: str, start: int, source: str, notes: list[str]) -> tuple[Int64, Rows]:
-    """First lines and cells of the records that are not empty; a record may go on over line ends in quotes."""
+def quoted(body: str, separator: str, start: int, source: str, notes: list[str]) -> tuple[Int64, Rows, Int64]:
+    """As `unquoted`, of records with quotes, which may go on over line ends; adds to `notes` what is worth one."""
     reader = csv.reader(io.StringIO(body), delimiter=separator)
-    numbers, rows, before, several = [], [], 0, 0
+    numbers, rows, blank, before, several = [], [], [], 0, 0
     try:
         for row in reader:
             if any(cell.strip() for cell in row):
                 numbers.append(before + start)
                 rows.append(row)
                 several += reader.line_num - before > 1
+            else:
+                blank.append(before + start)
             before = reader.line_num
     except csv.Error:  # a cell of more than 131,072 characters
         raise _never_closed(source, before + start) from None
@@ -151,7 +154,7 @@ def quoted(body: str, separator: str, start: int, source: str, notes: list[str])
         raise _never_closed(source, numbers[-1])
     if several:
         notes.append(f"Rows with a line break within quotes: {several:,}.")
-    return np.array(numbers, np.int64), _Lists(rows)
+    return np.array(numbers, np.int64), _Lists(rows), np.array(blank, np.int64)
 
 
 def _never_closed(source: str, line: int) -> InputError:

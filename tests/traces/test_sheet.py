@@ -89,7 +89,7 @@ def test_a_line_of_totals_at_the_end() -> None:
     ("lines", "words"),
     [
         (["just words", "and more"], "no comma, semicolon, tab or bar"),
-        (["a,b,c"], r"has a header \(a, b, c\) and no row"),
+        (["a,b,c"], r"must have a row below its header \(a, b, c\)"),
         (["", " ", ""], "all its lines are empty"),
         (["a,b,a", "1,2,3"], "must stand once"),
         (["a,b", '1,"2', "3,4"], "never closed"),
@@ -260,9 +260,7 @@ def test_dots_are_day_first_and_slashes_are_asked_about() -> None:
         == "Dates such as 03.04.2026 00:00 are read day first, as is the custom with dots."
     )
     question = order_of([slashes]).question
-    assert (
-        question == "Dates such as 3/4/2026 could be 3 Apr 2026 or 4 Mar 2026: which number is the day?"
-    )
+    assert question == "Dates such as 3/4/2026 could be 3 Apr 2026 or 4 Mar 2026: which number is the day?"
     assert seconds("3/4/2026", order="month-first") == [at(2026, 3, 4)]
     assert (
         order_of([slashes, moments_of(column("13/4/2026"))]).order == "day-first"
