@@ -9,7 +9,9 @@ import numpy.typing as npt
 from gpuplan.forecast.traffic import DAY_S, MOST_BINS
 from gpuplan.inputs.errors import Mistake
 
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf|infinity)", re.I | re.A)
+_PATTERN = r"(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf|infinity))"
+_NUMBER = re.compile(_PATTERN, re.I | re.A)
+_NUMBERS = re.compile(rf"{_PATTERN}(?:\n{_PATTERN})*", re.I | re.A)
 
 #: Times before 1971 are counted from something else; what lies beyond 2199 is no history.
 FIRST_S, LAST_S = 31_536_000, 7_258_118_400
@@ -34,6 +36,11 @@ def number(text: object) -> float | None:
         except OverflowError:
             return None
     return None
+
+
+def numbers(text: str) -> bool:
+    """Whether every line of a text is a number as `number` reads it, without blanks."""
+    return _NUMBERS.fullmatch(text) is not None
 
 
 def epoch_unit(times: npt.NDArray[np.float64]) -> tuple[float, str]:

@@ -4,10 +4,14 @@ The format: Prometheus documentation, "HTTP API", https://prometheus.io/docs/pro
 values are text, because JSON has neither NaN nor infinity.
 """
 
+import gzip
 import json
+import zlib
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.traces.grid import bin_width, epoch_unit, number, off_grid
+from gpuplan.traces.grid import bin_width, epoch_unit, number, numbers, off_grid
 from gpuplan.traces.series import Kind, Metrics, Series, alive, increases
 
 Labels = tuple[tuple[str, str], ...]
@@ -26,14 +30,35 @@ DOUBTFUL = ("_count", "_sum", "_bucket")
 #: Seconds by which a time may miss the grid: servers write three decimals.
 _SLACK_S = 0.002
 
+#: Bytes of JSON that are read: in memory the readings take about fifteen times as much.
+MOST_BYTES = 100_000_000
+
+
+def _floats() -> "array[float]":
+    return array("d")
+
+
+def _ints() -> "array[int]":
+    return array("q")
+
 
 @dataclass(slots=True)
 class _Readings:
-    """The readings of one series as they are read: time, value, and where they stand."""
+    """The readings of one series as they are read: time, value, where they stand (row, place in it; -1: a scalar)."""
 
-    times: list[float] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
+    times: "array[float]" = field(default_factory=_floats)
+    values: "array[float]" = field(default_factory=_floats)
+    rows: "array[int]" = field(default_factory=_ints)
+    places: "array[int]" = field(default_factory=_ints)
+
+    def path(self, k: int) -> str:
+        """Where a reading stands."""
+        return _path(self.rows[k], self.places[k])
+
+
+def _path(row: int, place: int) -> str:
+    """``result.0.values.17``; of a scalar ``result``."""
+    return "result" if row < 0 else f"result.{row}.values.{place}"
 
 
 def read_prometheus(
@@ -48,7 +73,8 @@ def read_prometheus(
     Parameters
     ----------
     path
-        JSON of a range query (a matrix), or of an instant query (a vector or a scalar).
+        JSON of a range query (a matrix), or of an instant query (a vector or a scalar); gzip where its name ends in
+        ``.gz``.
     kind
         Whether the values are counters, whose increases are taken with resets counted, or gauges, taken as
         they are; by the name where it is ``"auto"``: ``_total`` is a counter, a series without a
@@ -109,18 +135,50 @@ def read_prometheus(
 def _json(path: str | Path) -> Any:
     source = str(path)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        return json.loads(_text(Path(path)))
+    except InputError:
+        raise
     except FileNotFoundError:
         mistake = Mistake("", "there is no such file")
+    except (EOFError, zlib.error):
+        mistake = Mistake("", "cannot be read: the gzip data is damaged or cut off")
     except OSError as error:
         mistake = Mistake("", f"cannot be read: {error.strerror or shorten(str(error), 120)}")
     except UnicodeDecodeError:
         mistake = Mistake("", "must be UTF-8 text")
     except json.JSONDecodeError as error:
         mistake = Mistake(f"line {error.lineno}", f"must be JSON: {error.msg}", line=error.lineno)
+    except ValueError:  # Python's own limit to the digits of a number
+        mistake = Mistake("", "must be JSON with numbers of at most 4,300 digits")
     except RecursionError:
         mistake = Mistake("", "must be an answer of the HTTP API: it is nested too deeply")
+    except MemoryError:
+        mistake = Mistake(
+            "", "is more than memory holds; ask for fewer series, a longer step or a shorter time"
+        )
     raise InputError(source, [mistake])
+
+
+def _text(path: Path) -> str:
+    """The text of a file, plain or gzip; an `InputError` where it is larger than what is read at once."""
+    packed = path.suffix == ".gz"
+    if path.is_file():  # a pipe has no size
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise _too_large(path, f"{size / 1e6:,.0f} MB")
+    with gzip.open(path, "rb") if packed else open(path, "rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise _too_large(path, f"more than {MOST_BYTES / 1e6:,.0f} MB")
+    return data.decode("utf-8-sig")
+
+
+def _too_large(path: Path, size: str) -> InputError:
+    rule = (
+        f"is {size}, and JSON is read whole, up to {MOST_BYTES / 1e6:,.0f} MB: ask for a longer step, fewer series, or "
+        "a file per part of the time"
+    )
+    return InputError(str(path), [Mistake("", rule)])
 
 
 def _body(answer: Any, source: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
@@ -151,7 +209,7 @@ def _series(body: Mapping[str, Any]) -> tuple[dict[Labels, _Readings], list[Mist
     found: dict[Labels, _Readings] = {}
     mistakes: list[Mistake] = []
     if body["resultType"] == "scalar":
-        mistakes += _add(found.setdefault((), _Readings()), body["result"], "result")
+        mistakes += _add(found.setdefault((), _Readings()), body["result"], -1, 0)
         return found, mistakes
     for i, row in enumerate(body["result"]):
         metric = row.get("metric", {}) if isinstance(row, dict) else None
@@ -167,23 +225,48 @@ def _series(body: Mapping[str, Any]) -> tuple[dict[Labels, _Readings], list[Mist
             continue
         labels = tuple(sorted((str(name), str(text)) for name, text in metric.items()))
         mine = found.setdefault(labels, _Readings())
-        for j, point in enumerate(points):
-            mistakes += _add(mine, point, f"result.{i}.values.{j}")
+        if not _add_all(mine, points, i):
+            for j, point in enumerate(points):
+                mistakes += _add(mine, point, i, j)
     return found, mistakes
 
 
-def _add(mine: _Readings, point: Any, path: str) -> list[Mistake]:
+def _add_all(mine: _Readings, points: list[Any], row: int) -> bool:
+    """Add readings that are all as they should be, at once; otherwise add nothing (to tell them apart takes longer)."""
+    if set(map(type, points)) != {list} or set(map(len, points)) != {2}:
+        return False
+    times, texts = [point[0] for point in points], [point[1] for point in points]
+    if not set(map(type, times)) <= {int, float} or set(map(type, texts)) != {str}:
+        return False
+    if not numbers("\n".join(texts)):
+        return False
+    try:
+        found = array("d", times)
+    except OverflowError:
+        return False
+    if not np.isfinite(found).all():
+        return False
+    mine.times.extend(found)
+    mine.values.extend(map(float, texts))
+    mine.rows.extend([row] * len(points))
+    mine.places.extend(range(len(points)))
+    return True
+
+
+def _add(mine: _Readings, point: Any, row: int, place: int) -> list[Mistake]:
     """Add a reading, or say what is wrong with it."""
     if not isinstance(point, list) or len(point) != 2:
-        return [Mistake(path, "must be a time and a value", point)]
-    time, value = (number(part) for part in point)
-    if time is None or not np.isfinite(time):
-        return [Mistake(f"{path}.0", "must be a time in seconds since 1970", point[0])]
+        return [Mistake(_path(row, place), "must be a time and a value", point)]
+    time, value = number(point[0]), number(point[1])
+    if time is None or not isfinite(time):
+        return [Mistake(f"{_path(row, place)}.0", "must be a time in seconds since 1970", point[0])]
     if value is None:
-        return [Mistake(f"{path}.1", 'must be a number as text, "NaN", "+Inf" or "-Inf"', point[1])]
+        rule = 'must be a number as text, "NaN", "+Inf" or "-Inf"'
+        return [Mistake(f"{_path(row, place)}.1", rule, point[1])]
     mine.times.append(time)
     mine.values.append(value)
-    mine.paths.append(path)
+    mine.rows.append(row)
+    mine.places.append(place)
     return []
 
 
@@ -206,11 +289,13 @@ def _kind(found: Mapping[Labels, _Readings], wanted: str) -> tuple[Kind, list[Mi
     if kind == "counter":
         mistakes += [
             Mistake(
-                f"{path}.1", "must be 0 or more, as a counter is; is it a gauge? then say kind='gauge'", value
+                f"{each.path(k)}.1",
+                "must be 0 or more, as a counter is; is it a gauge? then say kind='gauge'",
+                value,
             )
             for each in found.values()
-            for value, path in zip(each.values, each.paths, strict=True)
-            if value < 0 and np.isfinite(value)
+            for k, value in enumerate(each.values)
+            if value < 0 and isfinite(value)
         ]
     return kind, mistakes
 
@@ -219,8 +304,7 @@ def _grid(
     found: Mapping[Labels, _Readings], source: str, bin_s: int | None, *, instant: bool
 ) -> tuple[int, int, str]:
     """Start and width of the grid in seconds, and the unit of the times, which become whole seconds in place."""
-    paths = [path for each in found.values() for path in each.paths]
-    given = np.array([time for each in found.values() for time in each.times])
+    given = np.concatenate([np.frombuffer(each.times, np.float64) for each in found.values() if each.times])
     try:
         divisor, unit = epoch_unit(given)
     except ValueError as error:
@@ -230,7 +314,8 @@ def _grid(
     whole = np.rint(seconds - part).astype(np.int64)
     wrong = np.flatnonzero(np.abs(seconds - part - whole) > _SLACK_S)
     mistakes = [
-        Mistake(f"{paths[i]}.0", "must be whole seconds after the first time", float(given[i])) for i in wrong
+        Mistake(f"{_place(found, i)}.0", "must be whole seconds after the first time", float(given[i]))
+        for i in wrong.tolist()
     ]
     distinct = np.unique(whole)
     # A single instant has no width: a bin of a second, unless something else is said.
@@ -238,20 +323,30 @@ def _grid(
     mistakes += more
     if not mistakes:
         rule = f"must be a whole number of steps of {width} s after the first time"
-        mistakes = off_grid(whole, width, lambda i: Mistake(f"{paths[i]}.0", rule, float(given[i])))
+        mistakes = off_grid(whole, width, lambda i: Mistake(f"{_place(found, i)}.0", rule, float(given[i])))
     if mistakes:
         raise InputError(source, mistakes)
     at = 0
     for each in found.values():
-        each.times = whole[at : at + len(each.times)].tolist()
-        at += len(each.times)
+        n = len(each.times)
+        each.times = array("d", whole[at : at + n].astype(np.float64).tobytes())
+        at += n
     return int(distinct[0]), width, unit
+
+
+def _place(found: Mapping[Labels, _Readings], number: int) -> str:
+    """Where a reading stands, by its number over all series."""
+    for each in found.values():
+        if number < len(each.times):
+            return each.path(number)
+        number -= len(each.times)
+    raise IndexError(number)
 
 
 def _on_grid(
     found: Mapping[Labels, _Readings], source: str, first: int, width: int, kind: Kind, spread: bool
 ) -> tuple[Series, ...]:
-    last = max(time for each in found.values() for time in each.times)
+    last = max(max(each.times) for each in found.values() if each.times)
     n_times = int(last - first) // width + 1
     if kind == "counter" and n_times < 2:
         raise InputError(source, [Mistake("", "must have two readings of a counter to tell its increase")])
@@ -289,20 +384,24 @@ def _readings(
     readings = np.full(n_times, np.nan)
     counts = dict.fromkeys(("readings", "usable", "nan", "infinite", "repeated", "unusable_inside"), 0)
     counts["readings"] = len(each.times)
-    mistakes, unusable = [], set()
-    for time, value, path in zip(each.times, each.values, each.paths, strict=True):
-        at = int(time - first) // width
-        if not np.isfinite(value):
-            counts["nan" if np.isnan(value) else "infinite"] += 1
-            unusable.add(at)
-        elif np.isnan(readings[at]):
-            readings[at] = value
-            counts["usable"] += 1
-        elif readings[at] == value:
-            counts["repeated"] += 1
-        else:
-            rule = f"must not differ from another reading of the same series at this time, {readings[at]:g}"
-            mistakes.append(Mistake(f"{path}.1", rule, value))
+    at = (np.frombuffer(each.times, np.float64).astype(np.int64) - first) // width
+    given = np.frombuffer(each.values, np.float64)
+    usable = np.isfinite(given)
+    counts["nan"] = int(np.isnan(given).sum())
+    counts["infinite"] = len(given) - int(usable.sum()) - counts["nan"]
+    rows = np.flatnonzero(usable)
+    # of several readings of one time the first one stands
+    once = rows[np.unique(at[rows], return_index=True)[1]]
+    readings[at[once]] = given[once]
+    counts["usable"] = len(once)
+    apart = rows[given[rows] != readings[at[rows]]]
+    counts["repeated"] = len(rows) - len(once) - len(apart)
+    rule = "must not differ from another reading of the same series at this time, "
+    mistakes = [
+        Mistake(f"{each.path(k)}.1", f"{rule}{readings[at[k]]:g}", float(given[k])) for k in apart.tolist()
+    ]
     begin, end = alive(readings)
-    counts["unusable_inside"] = sum(begin <= at < end and np.isnan(readings[at]) for at in unusable)
+    lost = np.unique(at[~usable])
+    lost = lost[(lost >= begin) & (lost < end)]
+    counts["unusable_inside"] = int(np.isnan(readings[lost]).sum())
     return readings, counts, mistakes

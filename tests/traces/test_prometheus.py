@@ -1,5 +1,6 @@
 """Answers of the Prometheus HTTP API: kinds of answers, words for numbers, times, gaps, series that meet."""
 
+import gzip
 import json
 import math
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpuplan.inputs.errors import InputError
+from gpuplan.traces import prometheus
 from gpuplan.traces.prometheus import read_prometheus
 from gpuplan.traces.series import Metrics
 
@@ -228,3 +230,59 @@ def test_only_readings_that_are_no_numbers_are_all_unknown(tmp_path: Path) -> No
     answer = read_prometheus(write(tmp_path, series({0: "NaN", 1: "NaN"}, name="load")))
     assert all(math.isnan(value) for value in answer.combined("sum", "x").values)
     assert answer.account.used == 0
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, series({0: "1", 1: "2"}, name="load"))
+    monkeypatch.setattr(prometheus, "MOST_BYTES", 50)
+    with pytest.raises(
+        InputError, match="ask for a longer step, fewer series, or a file per part of the time"
+    ):
+        read_prometheus(path)
+    packed = tmp_path / "answer.json.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes() + b" " * 10_000))
+    monkeypatch.setattr(prometheus, "MOST_BYTES", packed.stat().st_size + 50)
+    with pytest.raises(InputError, match="is more than 0 MB, and JSON is read whole"):
+        read_prometheus(packed)
+
+
+def test_a_gzip_file_and_one_that_is_cut_off(tmp_path: Path) -> None:
+    plain = write(tmp_path, series({0: "1", 1: "2"}, name="load"))
+    packed = tmp_path / "answer.json.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert row(read_prometheus(packed)) == [1, 2]
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(InputError, match="gzip data is damaged or cut off"):
+        read_prometheus(packed)
+    packed.write_bytes(b"%PDF-1.7 \xff\xfe")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_prometheus(packed)
+
+
+@pytest.mark.parametrize(
+    "body", [b"%PDF-1.7\n%\xe2\xe3\xcf\xd3", b'{"data": ' + b"9" * 5000 + b"}", b"[" * 100_000]
+)
+def test_files_that_are_something_else(tmp_path: Path, body: bytes) -> None:
+    path = tmp_path / "answer.json"
+    path.write_bytes(body)
+    with pytest.raises(InputError):
+        read_prometheus(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_prometheus(tmp_path)
+
+
+@pytest.mark.parametrize("text", [" 1", "1e5", "-0.5", "+Inf", "nan", ".5", "5."])
+def test_readings_are_the_same_alone_and_at_once(tmp_path: Path, text: str) -> None:
+    """A blank sends all readings of a series the slow way; the answer does not change."""
+    rows = [series({0: "1", 1: text, 2: "3"}, name="load", a=name) for name in ("x", "y")]
+    rows[1]["values"][0][1] = " 1 "
+    fast, slow = read_prometheus(write(tmp_path, *rows)).series
+    np.testing.assert_array_equal(fast.values, slow.values)
+    assert (fast.readings, fast.usable, fast.nan, fast.infinite) == (
+        slow.readings,
+        slow.usable,
+        slow.nan,
+        slow.infinite,
+    )
