@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan.packing.explain_line import line
-from gpuplan.packing.instant import Instant, each_of, model_name, on_gpus
+from gpuplan.packing.instant import Instant, each_of, model_name
 from gpuplan.packing.model import NEVER, SECOND
 from gpuplan.packing.progress import whole_us
 from gpuplan.packing.raw import DONE, FAILED, LOAD, OUT_OF_MEMORY, RESTORE, RUN, SAVE, WAITING, WENT_ON
+from gpuplan.packing.words import on_gpus
 
 if TYPE_CHECKING:
     from gpuplan.packing.run import PackRun

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from gpuplan.packing.instant import Instant, each_of, model_name, on_gpus
+from gpuplan.packing.instant import Instant, each_of, model_name
 from gpuplan.packing.spread import gpus_of
-from gpuplan.packing.words import amount
+from gpuplan.packing.words import amount, on_gpus
 
 
 def line(now: Instant, j: int) -> str:

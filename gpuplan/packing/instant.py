@@ -1,6 +1,5 @@
 """What is where at an instant of a run, and how it is named in a sentence."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +8,7 @@ from gpuplan.inputs.errors import shorten
 from gpuplan.packing.check_node import condemned
 from gpuplan.packing.model import Bools, Int64
 from gpuplan.packing.raw import CUT, OUT_OF_MEMORY
-from gpuplan.packing.spread import gpus_of
+from gpuplan.packing.spread import gpus_of_stage
 from gpuplan.packing.words import amount
 
 if TYPE_CHECKING:
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
 def model_name(run: "PackRun", m: int) -> str:
     """Name of a model, as long as a sentence bears."""
     return shorten(run.scenario.models[m].name)
-
-
-def on_gpus(gpus: Sequence[int]) -> str:
-    """GPUs by number: ``GPU 0``, ``GPUs 0 and 2``, ``GPUs 0, 1 and 3``."""
-    if len(gpus) == 1:
-        return f"GPU {gpus[0]}"
-    return f"GPUs {', '.join(map(str, gpus[:-1]))} and {gpus[-1]}"
 
 
 def each_of(size: int, spread: int) -> str:
@@ -93,9 +85,7 @@ class Instant:
 
     def gpus_of(self, stage: int) -> list[int]:
         """The GPUs that the task of a stage is on."""
-        rows, copies = self.run.raw.stages, self.run.raw.copies
-        spread = int(self.run.problem.spread[self.run.problem.tasks.model[rows.task[stage]]])
-        return [int(rows.gpu[stage])] if spread == 1 else gpus_of(copies, int(rows.copy[stage]))
+        return gpus_of_stage(self.run.raw, stage)
 
     def line(self, gpu: int | None) -> Int64:
         """Tasks in a queue, in its order (that of arrival where a policy merges by model)."""

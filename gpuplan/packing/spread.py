@@ -45,6 +45,14 @@ def spans(counts: Int64) -> tuple[Int64, Int64]:
     return row, np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
 
 
+def gpus_of_stage(raw: "RawPack", stage: int) -> list[int]:
+    """The GPUs that the task of a stage is on, ascending."""
+    copies = raw.copies
+    if len(copies.on) == len(copies):
+        return [int(raw.stages.gpu[stage])]
+    return gpus_of(copies, int(raw.stages.copy[stage]))
+
+
 def gpus_of(copies: "Copies", copy: int) -> list[int]:
     """The GPUs that a copy is on, ascending."""
     found: list[int] = copies.on[copies.starts[copy] : copies.starts[copy + 1]].tolist()

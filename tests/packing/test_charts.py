@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gpuplan import gantt as drawing
 from gpuplan.loading import load
 from gpuplan.packing import charts
-from gpuplan.packing.charts import clock, colours, fit, gantt_data, memory_data, split, throughput
+from gpuplan.packing.charts import clock, colours, fit_data, gantt_data, memory_data, split, throughput
 from gpuplan.packing.ledger import PARTS
 from gpuplan.packing.model import GIB, SECOND, Contention, Gpus, Int64, PackingScenario, Pieces, ServedModel
 from gpuplan.packing.problem import compile_problem
@@ -269,7 +269,7 @@ def test_what_fits_is_that_of_the_figures(scenario: PackingScenario, pieces: Pie
     run = run_by(scenario, pieces)
     if run.raw.end_us == 0:
         return
-    when, values = fit.free_levels(run, 0 if binned else 10**6, 7)[:2]
+    when, values = fit_data.free_levels(run, 0 if binned else 10**6, 7)[:2]
     length = np.diff(when)
     whole = run.scenario.gpus.count * run.scenario.gpus.memory_bytes
     mean = {name: float((level * length).sum()) / run.raw.end_us for name, level in values.items()}
@@ -282,7 +282,7 @@ def test_what_fits_is_that_of_the_figures(scenario: PackingScenario, pieces: Pie
 
 def test_names_at_rules_keep_clear_of_each_other() -> None:
     run = shipped(50)
-    columns = fit.need_columns(run.problem, 220)
+    columns = fit_data.need_columns(run.problem, 220)
     places = [at for at, label in rows_of(columns, "at", "label") if label]
     gap = 13 * run.scenario.gpus.memory_bytes / GIB / 220
     assert len(places) == 7

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuplan.packing.charts.colours import palette_of
+from gpuplan.packing.charts.heads import has_wide
 from gpuplan.packing.charts.live import MODELS, Picture, has_gantt, live_clock, live_data, live_spec
 from gpuplan.packing.charts.split import groups_of_problem
 from gpuplan.packing.run import PackRun
@@ -58,10 +59,11 @@ class PackingPicture:
         return dict(live_data(runs["left"], runs["right"], picture=self.kind, **_size(room)))
 
     def _key_of(self, runs: Mapping[str, PackRun], room: int) -> tuple[Any, ...]:
-        """What a specification depends on: GPUs, models, their colours, unit of time, Gantt, priorities, width."""
+        """What a specification depends on: GPUs, models, their colours and spread, time, Gantt, priorities, width."""
         problem = runs["left"].problem
         palette = palette_of(problem, MODELS)
-        frame = (problem.scenario.gpus.count, palette.labels, palette.colours, live_clock(problem).unit)
+        wide = has_wide(problem.scenario)
+        frame = (problem.scenario.gpus.count, palette.labels, palette.colours, wide, live_clock(problem).unit)
         bars = has_gantt(problem, self.kind)
         return *frame, bars, tuple(groups_of_problem(problem)), *_size(room).values()
 

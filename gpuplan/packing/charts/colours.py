@@ -61,7 +61,7 @@ def palette_of(problem: "Problem", most: int = MAX_MODELS) -> Palette:
     group = np.arange(len(models), dtype=np.int64)
     chosen = list(range(len(models)))
     if len(models) > most:
-        chosen = sorted(np.argsort(-problem.taken, kind="stable")[: most - 1].tolist())
+        chosen = sorted(np.argsort(-problem.taken * problem.spread, kind="stable")[: most - 1].tolist())
         group[:] = most - 1
         group[chosen] = np.arange(most - 1)
     labels = [safe_text(models[m].name, 60) for m in chosen]

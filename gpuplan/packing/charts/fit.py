@@ -2,26 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark, safe_text, titles
+from gpuplan.gantt import Spec, field, mark, titles
 from gpuplan.packing.charts import heads
-from gpuplan.packing.charts.clock import Clock, bin_of, clock_of, edges_of, words
+from gpuplan.packing.charts.clock import Clock, clock_of, words
 from gpuplan.packing.charts.colours import INK, PANE
-from gpuplan.packing.model import GIB, SECOND, Floats, Int64
-from gpuplan.packing.progress import distinct
+from gpuplan.packing.charts.fit_data import fit_sets, free_columns
+from gpuplan.packing.model import SECOND
 
 if TYPE_CHECKING:
     from gpuplan.gantt.offline import OfflineChart
-    from gpuplan.packing.problem import Problem
     from gpuplan.packing.run import PackRun
 
-#: Changes that are drawn singly, and bins of time beyond them.
-EXACT, BINS = 300, 240
-
-#: Pixels of the panels, beside them, and to the right of them for names of models; between two names.
-_FREE_PX, _FIT_PX, _BESIDE, _NAMES_PX, _NAME_GAP_PX = 130, 220, 70, 190, 13
+#: Pixels of the panels, beside them, and to the right of them for names of models.
+_FREE_PX, _FIT_PX, _BESIDE, _NAMES_PX = 130, 220, 70, 190
 
 USABLE, FRAGMENTED = "#56B4E9", "#D55E00"
 _LINE = "dark ? '#56B4E9' : '#0072B2'"
@@ -50,9 +44,11 @@ def fit_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light") -
         if bin_us == 0
         else f"means over {words(bin_us / SECOND)}, band: least and most within it"
     )
+    wide = heads.has_wide(run.scenario)
+    over = " (dashed: of as many GPUs each, for models over several)" if wide else ""
     spec: Spec = {
         "vconcat": [
-            largest_panel("run", clock, inner, _FIT_PX, labels=False, names=True),
+            largest_panel("run", clock, inner, _FIT_PX, labels=False, names=True, wide=wide),
             fragment_panel("run", clock, inner, _FREE_PX),
         ],
         "spacing": 12,
@@ -60,8 +56,8 @@ def fit_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light") -
             f"{heads.policy_name(run)}: what still fits without an eviction (GiB, unreserved memory)",
             [
                 *heads.about(run.problem),
-                f"Line: the largest unreserved memory of one GPU ({how}); rules: what the scheduler reserves for each "
-                "model. The highest rule below the line is the largest model that fits.",
+                f"Line: the largest unreserved memory of one GPU ({how}){over}; rules: what the scheduler reserves for "
+                f"each model. The highest rule below {'its' if wide else 'the'} line is the largest model that fits.",
                 heads.aside_words(run),
             ],
             width - 60,
@@ -73,103 +69,14 @@ def fit_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light") -
     return offline_chart(spec, sets, mode, describe_fit(run))
 
 
-def free_columns(
-    run: "PackRun", clock: Clock, exact: int = EXACT, bin_us: int | None = None
-) -> tuple[Columns, int]:
-    """Columns over time, GiB, and the length of bins (0: every change, where they are at most `exact`).
-
-    ``x, x2``, and the levels of `free_levels`; two rows per stretch, with straight lines between them.
-    """
-    time_us, levels, bin_us = free_levels(run, exact, bin_us)
-    x = clock.of(np.stack([time_us[:-1], time_us[1:]], 1).ravel())
-    columns: Columns = {"x": x, "x2": [*x[1:], x[-1]]}
-    for name, found in levels.items():
-        columns[name] = np.round(np.repeat(found, 2) / GIB, 3).tolist()
-    return columns, bin_us
-
-
-def free_levels(run: "PackRun", exact: int, bin_us: int | None) -> tuple[Int64, dict[str, Floats], int]:
-    """Unreserved memory over time: instants (the end of the run last), bytes from each to the next, length of bins.
-
-    ``free`` (the largest of one GPU), ``low, high`` (least and most of it in a bin), ``usable`` and ``all``: of the
-    whole node, what fits a model drawn by popularity, and all.
-    """
-    memory = run.memory
-    when, free = memory.free_over_time()
-    end_us = max(1, run.raw.end_us)
-    each = np.maximum(np.array(free), 0).astype(float)
-    largest, total = each.max(axis=0), each.sum(axis=0)
-    usable = total - sum(memory.fragments(of_gpu) for of_gpu in free)
-    if len(when) <= exact:
-        levels = {"free": largest, "low": largest, "high": largest, "usable": usable, "all": total}
-        return np.append(when, end_us), levels, 0
-    bin_us = bin_of(end_us, BINS) if bin_us is None else bin_us
-    edges = edges_of(end_us, bin_us)
-    mean, low, high = _binned(when, largest, edges)
-    usable, total = (_binned(when, level, edges)[0] for level in (usable, total))
-    return edges, {"free": mean, "low": low, "high": high, "usable": usable, "all": total}, bin_us
-
-
-def _binned(when: Int64, level: Floats, edges: Int64) -> tuple[Floats, Floats, Floats]:
-    """Mean, least and most over bins of a level that holds from instants on (0 first)."""
-    t = distinct(np.concatenate([when, edges[:-1]]))
-    values = level[np.searchsorted(when, t, "right") - 1]
-    at = np.searchsorted(t, edges[:-1])
-    length = np.diff(np.append(t, edges[-1]))
-    mean = np.add.reduceat(values * length, at) / np.diff(edges)
-    return mean, np.minimum.reduceat(values, at), np.maximum.reduceat(values, at)
-
-
-def need_columns(problem: "Problem", height: int) -> Columns:
-    """What the scheduler reserves for each model: ``need`` (GiB), ``label``, ``at`` (GiB: where its name stands).
-
-    Models of equal needs share a rule; names keep clear of each other.
-    """
-    needs = problem.needed / GIB
-    top = problem.scenario.gpus.memory_bytes / GIB
-    gap = _NAME_GAP_PX * top / height
-    columns: Columns = {"need": [], "label": [], "at": []}
-    for need in np.unique(np.round(needs, 4))[::-1].tolist():
-        mine = np.flatnonzero(np.round(needs, 4) == need).tolist()
-        name = safe_text(problem.scenario.models[mine[0]].name, 40)
-        label = name if len(mine) == 1 else f"{name} and {len(mine) - 1:,} more"
-        columns["need"].append(need)
-        columns["label"].append(f"{label} ({need:.4g})")
-        columns["at"].append(need)
-    # names are pushed down from above, and those that would leave the panel are not written
-    place = top + gap
-    for k, need in enumerate(columns["need"]):
-        place = min(need, place - gap)
-        fits = place >= 0 and need <= top
-        columns["at"][k] = round(place, 4) if fits else 0.0
-        if not fits:
-            columns["label"][k] = ""
-    return columns
-
-
-def fit_sets(
-    run: "PackRun", columns: Columns, clock: Clock, side: str, height: int, span: float = 0.0
-) -> dict[str, Columns]:
-    """Data sets ``<side>_free``, ``<side>_needs`` and ``<side>_fit`` (the frame)."""
-    gpus = run.scenario.gpus
-    return {
-        f"{side}_free": columns,
-        f"{side}_needs": need_columns(run.problem, height),
-        f"{side}_fit": {
-            "x": [0],
-            "x2": [max(span, clock.of(np.array([max(1, run.raw.end_us)]))[0])],
-            "cap": [round(gpus.memory_bytes / GIB, 4)],
-            "node": [round(gpus.count * gpus.memory_bytes / GIB, 4)],
-            "empty": [heads.empty_words(run)],
-        },
-    }
-
-
 def largest_panel(
     side: str, clock: Clock, width: int, height: int, *, labels: bool = True, names: bool = False,
-    x_scale: Spec | None = None, title: str = "GiB",
+    x_scale: Spec | None = None, title: str = "GiB", wide: bool = False,
 ) -> Spec:  # fmt: skip
-    """The largest unreserved memory of a GPU, with rules at the needs of models."""
+    """The largest unreserved memory of a GPU, with rules at the needs of models.
+
+    `wide`: with lines for what several GPUs have each, as models are spread over them.
+    """
     data, needs, frame = f"{side}_free", f"{side}_needs", f"{side}_fit"
     x = field(
         "x", scale=x_scale or {"nice": False, "zero": False}, axis=clock.axis(title=labels, labels=labels)
@@ -206,7 +113,7 @@ def largest_panel(
     ]
     layers = [
         mark(frame, {"type": "rect", "fill": "transparent"}, {"x": x, "x2": {"field": "x2"}, "y": y("cap")}),
-        mark(needs, rule, {"y": y("need")}),
+        mark(needs, rule, {"y": y("need"), **({"strokeDash": _DASHED} if wide else {})}),
         mark(
             data,
             {"type": "area", "fill": {"expr": _LINE}, "fillOpacity": 0.22, "clip": True},
@@ -214,6 +121,7 @@ def largest_panel(
         ),
         mark(data, casing, {"x": x, "y": y("free")}),
         mark(data, line, {"x": x, "y": y("free")}),
+        *(_wide_lines(f"{side}_wide", line, text, {"x": x, "y": y("free")}) if wide else ()),
         mark(frame, middle | {"x": width / 2, "y": height / 2}, {"text": field("empty", "nominal")}),
         mark(
             data,
@@ -226,7 +134,25 @@ def largest_panel(
             mark(needs, text | {"limit": _NAMES_PX - 8}, {"y": y("at"), "text": field("label", "nominal")})
         )
     said = "largest unreserved memory of one GPU; dotted: what each model needs"
+    if wide:
+        said = "largest unreserved memory of one GPU, dashed: of several each; rules: what models need"
     return {"width": width, "height": height, "title": titles.panel_title(said, width), "layer": layers}
+
+
+#: Rules at the needs of models over several GPUs are dashed like the line that they are compared with.
+_DASHED: Spec = {"condition": {"test": "datum.over > 1", "value": [7, 4]}, "value": [2, 3]}
+
+
+def _wide_lines(data: str, line: Spec, text: Spec, at: Spec) -> list[Spec]:
+    """A dashed line for each number of GPUs, with its name at its end."""
+    each = {"detail": field("over", "nominal")}
+    name = text | {"align": "right", "baseline": "bottom", "dx": -4, "dy": -2}
+    del name["x"]
+    return [
+        mark(data, line | {"strokeWidth": 4, "stroke": {"expr": PANE}, "strokeOpacity": 0.7}, at | each),
+        mark(data, line | {"strokeDash": [7, 4]}, at | each),
+        mark(data, name, at | {"text": field("label", "nominal")}),
+    ]
 
 
 def fragment_panel(side: str, clock: Clock, width: int, height: int, x_scale: Spec | None = None) -> Spec:

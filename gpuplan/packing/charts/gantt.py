@@ -57,7 +57,10 @@ def gantt_chart(
     palette, clock = palette_of(run.problem), clock_of(run)
     drawn = picture(run, palette, clock)
     inner, height = max(160, width - BESIDE), height or rows_height(drawn)
-    spec = gantt_spec(palette, clock, "run", inner, height, words=_shown(run, drawn), page_width=width)
+    spec = gantt_spec(
+        palette, clock, "run", inner, height, words=_shown(run, drawn), page_width=width,
+        joins=heads.has_wide(run.scenario),
+    )  # fmt: skip
     spec["title"] = titles.head(
         f"{heads.policy_name(run)}: which task was on which GPU",
         [*heads.about(run.problem), drawn.note if drawn.bars["x"] else "", heads.aside_words(run)],
@@ -95,7 +98,10 @@ def gantt_params(views: list[str]) -> list[Spec]:
 def gantt_sets(
     run: "PackRun", drawn: Picture, clock: Clock, side: str, height: int, span: float = 0.0
 ) -> dict[str, Columns]:
-    """Data sets ``<side>_bars``, ``<side>_failures``, ``<side>_frame`` and ``<side>_rows``."""
+    """Data sets ``<side>_bars``, ``<side>_failures``, ``<side>_frame`` and ``<side>_rows``.
+
+    Where models are spread over several GPUs also ``<side>_joins``.
+    """
     top = len(drawn.rows) * drawn.lanes
     px = height / top
     bars = drawn.bars
@@ -125,11 +131,13 @@ def gantt_sets(
         "y2": [top],
         "empty": [heads.empty_words(run)],
     }
+    joins = {f"{side}_joins": drawn.joins} if heads.has_wide(run.scenario) else {}
     return {
         f"{side}_bars": bars,
         f"{side}_failures": drawn.failures,
         f"{side}_frame": frame,
         f"{side}_rows": rows,
+        **joins,
     }
 
 
@@ -144,10 +152,12 @@ def gantt_spec(
     page_width: int = 0,
     x_scale: Spec | None = None,
     title: bool = True,
+    joins: bool = False,
 ) -> Spec:
     """Layers of a Gantt over the data sets of `gantt_sets`.
 
-    `gantt_params` and `look_params` must stand at the top of the whole.
+    `gantt_params` and `look_params` must stand at the top of the whole. `joins`: bars of one task on several GPUs are
+    joined by a line.
     """
     bars, frame, rows = f"{side}_bars", f"{side}_frame", f"{side}_rows"
     scale = x_scale or {"nice": False, "zero": False}
@@ -189,6 +199,7 @@ def gantt_spec(
             mark(rows, border, {"y": y}, transform=[{"filter": "datum.border == 1"}]),
             mark(rows, row, {"y": y, "text": field("label", "nominal")}),
             *_letters(bars, x, y, width / clock.span),
+            *(_joined(f"{side}_joins", x, y) if joins else ()),
             mark(
                 f"{side}_failures",
                 cross,
@@ -208,6 +219,28 @@ _STANDS_OUT: Spec = {
     "condition": {"test": {"and": [{"param": "hover"}, {"param": "picked"}]}, "value": 1},
     "value": 0.2,
 }
+
+
+def _joined(data: str, x: Spec, y: Spec) -> list[Spec]:
+    """A line with a dot on each bar of a task that is on several GPUs, where they begin."""
+    line: Spec = {"type": "rule", "xOffset": 3, "clip": True, "tooltip": None}
+    dot: Spec = {
+        "type": "point",
+        "shape": "circle",
+        "xOffset": 3,
+        "filled": True,
+        "clip": True,
+        "tooltip": None,
+    }
+    at = {"x": x, "y": y, "opacity": _STANDS_OUT}
+    between = at | {"y2": {"field": "y2"}}
+    ink, pane = {"expr": INK}, {"expr": PANE}
+    return [
+        mark(data, line | {"stroke": pane, "strokeWidth": 4.5}, between),
+        mark(data, dot | {"fill": pane, "size": 60}, at),
+        mark(data, line | {"stroke": ink, "strokeWidth": 1.6}, between),
+        mark(data, dot | {"fill": ink, "size": 22}, at),
+    ]
 
 
 def _veils(bars: str, x: Spec, y: Spec, ends: Spec, px: float) -> list[Spec]:

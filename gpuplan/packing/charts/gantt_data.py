@@ -1,6 +1,5 @@
 """The data of a Gantt of tasks: a bar per stage where they can be told apart, else exact means per cell."""
 
-import heapq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,8 @@ from gpuplan.packing.charts.colours import Palette
 from gpuplan.packing.charts.memory_data import binned_spans, panels_of
 from gpuplan.packing.model import SECOND, Floats, Int64
 from gpuplan.packing.raw import LOAD, OUT_OF_MEMORY, PREEMPTED, RESTORE
-from gpuplan.packing.words import seconds
+from gpuplan.packing.spread import gpus_of_stage, stages_on
+from gpuplan.packing.words import on_gpus, seconds
 
 if TYPE_CHECKING:
     from gpuplan.packing.run import PackRun
@@ -45,6 +45,8 @@ class Picture:
         ``model, stage, x, x2, y, y2``, and of single bars ``task, says``; of cells ``tasks`` (their mean number).
     failures
         ``x, y, says``.
+    joins
+        Stays on several GPUs: ``x, y, y2, model, task``, a row per GPU, from the middle of its bar to that of the next.
     rows
         First and last GPU of each row.
     lanes
@@ -57,6 +59,7 @@ class Picture:
 
     bars: Columns
     failures: Columns
+    joins: Columns
     rows: tuple[tuple[int, int], ...]
     lanes: int
     note: str
@@ -82,8 +85,11 @@ def picture(
         if lanes * count <= MAX_LANES:
             shown = tuple((g, g) for g in range(count))
             bars = _bars(run, palette, clock, first, lane, lanes)
+            joins = _joins(run, palette, clock, first, lane, lanes)
             note = f"{said}; the lowest free lane of a GPU"
-            return Picture(bars, _failures(run, clock, first, lane, lanes), shown, lanes, note, True)
+            if joins["x"]:
+                note += "; joined: one task on several GPUs"
+            return Picture(bars, _failures(run, clock, first, lane, lanes), joins, shown, lanes, note, True)
     return _cells(run, palette, clock, cells, said)
 
 
@@ -107,43 +113,69 @@ def visits(run: "PackRun") -> tuple[Int64, Int64]:
 
 
 def lanes_of(run: "PackRun", first: Int64, last: Int64) -> tuple[Int64, int]:
-    """Lane of each stay on its GPU (by the row of its first stage), the lowest free one, and the most lanes."""
+    """Lane of each stay (by the row of its first stage) and the most lanes; where they are too many, only that.
+
+    It is the lowest one that is free on all of its GPUs, so that a task over several is as high on each of them.
+    """
     rows = run.raw.stages
     lane = np.zeros(len(rows), np.int64)
     stays = np.flatnonzero((first == np.arange(len(rows))) & (last > rows.start_us))
-    free: list[list[int]] = [[] for _ in range(run.scenario.gpus.count)]
-    busy: list[list[tuple[int, int]]] = [[] for _ in free]
-    used = [0] * len(free)
+    until: list[list[int]] = [[] for _ in range(run.scenario.gpus.count)]
     for k in stays[np.argsort(rows.start_us[stays], kind="stable")].tolist():
-        gpu, start = int(rows.gpu[k]), int(rows.start_us[k])
-        while busy[gpu] and busy[gpu][0][0] <= start:
-            heapq.heappush(free[gpu], heapq.heappop(busy[gpu])[1])
-        if free[gpu]:
-            mine = heapq.heappop(free[gpu])
-        else:
-            mine = used[gpu]
-            used[gpu] += 1
+        gpus, start, mine = gpus_of_stage(run.raw, k), int(rows.start_us[k]), 0
+        while any(mine < len(until[g]) and until[g][mine] > start for g in gpus):
+            mine += 1
+        if mine >= MAX_LANES:
+            return lane, mine + 1
+        for g in gpus:
+            until[g] += [0] * (mine + 1 - len(until[g]))
+            until[g][mine] = int(last[k])
         lane[k] = mine
-        heapq.heappush(busy[gpu], (int(last[k]), mine))
-    return lane, max(1, *used)
+    return lane, max(1, *map(len, until))
+
+
+def _joins(run: "PackRun", palette: Palette, clock: Clock, first: Int64, lane: Int64, lanes: int) -> Columns:
+    """A row per stay on several GPUs and GPU: where its bar begins, its middle, and that of its bar on the next GPU."""
+    rows = run.raw.stages
+    stage, gpu = stages_on(run.raw)
+    begins = (first[stage] == stage) & (np.bincount(stage, minlength=len(rows))[stage] > 1)
+    stage, gpu = stage[begins], gpu[begins]
+    y = gpu * lanes + lane[stage] + 0.5
+    last = np.append(stage[1:] != stage[:-1], True)[: len(stage)]
+    y2 = np.where(last, y, np.append(y[1:], 0.0)[: len(y)])
+    group = palette.group[run.problem.tasks.model[rows.task[stage]]]
+    return {
+        "model": [palette.labels[g] for g in group.tolist()],
+        "task": rows.task[stage].tolist(),
+        "x": clock.of(rows.start_us[stage]),
+        "y": y.tolist(),
+        "y2": y2.tolist(),
+    }
 
 
 def _bars(run: "PackRun", palette: Palette, clock: Clock, first: Int64, lane: Int64, lanes: int) -> Columns:
     """A bar per stage that takes time."""
     rows, names = run.raw.stages, run.model_names
-    some = np.flatnonzero(rows.end_us > rows.start_us)
-    y = (rows.gpu * lanes + lane[first])[some]
+    some, gpu = stages_on(run.raw)
+    lasting = (rows.end_us > rows.start_us)[some]
+    some, gpu = some[lasting], gpu[lasting]
+    y = gpu * lanes + lane[first[some]]
+    where = {
+        int(s): f" on {on_gpus(gpus_of_stage(run.raw, int(s)))}" for s in some[1:][some[1:] == some[:-1]]
+    }
     task, kind, outcome = rows.task[some], rows.kind[some], rows.outcome[some]
     group = palette.group[run.problem.tasks.model[task]]
     priority = run.problem.tasks.priority[task]
     shared = np.bincount(palette.group, minlength=len(palette)) > 1
     says = []
-    for k, g, j, a, b, o, p in zip(
-        kind.tolist(), group.tolist(), task.tolist(), rows.start_us[some].tolist(), rows.end_us[some].tolist(),
-        outcome.tolist(), priority.tolist(), strict=True,
+    for s, k, g, j, a, b, o, p in zip(
+        some.tolist(), kind.tolist(), group.tolist(), task.tolist(), rows.start_us[some].tolist(),
+        rows.end_us[some].tolist(), outcome.tolist(), priority.tolist(), strict=True,
     ):  # fmt: skip
         of = f" of {names[run.problem.tasks.model[j]]!s:.60}" if shared[g] else ""
-        says.append(f"{_STAGES[k]}{of}, {seconds(a)} to {seconds(b)}{_ENDED[o]}; priority {p}")
+        says.append(
+            f"{_STAGES[k]}{of}{where.get(s, '')}, {seconds(a)} to {seconds(b)}{_ENDED[o]}; priority {p}"
+        )
     return {
         "model": [palette.labels[g] for g in group.tolist()],
         "stage": kind.tolist(),
@@ -158,10 +190,11 @@ def _bars(run: "PackRun", palette: Palette, clock: Clock, first: Int64, lane: In
 
 
 def _failures(run: "PackRun", clock: Clock, first: Int64, lane: Int64, lanes: int) -> Columns:
-    """A cross where a stage ended for memory."""
+    """A cross where a stage ended for memory, on the GPU whose memory it was."""
     rows = run.raw.stages
     some = np.flatnonzero(rows.outcome == OUT_OF_MEMORY)[:_MARKS]
-    y = (rows.gpu * lanes + lane[first])[some] + 0.5
+    gpu = np.array([_short_of(run, int(s)) for s in some], np.int64)
+    y = gpu * lanes + lane[first[some]] + 0.5
     says = [
         f"task {j} failed after {seconds(t)}: out of memory during {_STAGES[k]}"
         for j, t, k in zip(
@@ -169,6 +202,19 @@ def _failures(run: "PackRun", clock: Clock, first: Int64, lane: Int64, lanes: in
         )
     ]
     return {"x": clock.of(rows.end_us[some]), "y": y.tolist(), "says": says}
+
+
+def _short_of(run: "PackRun", stage: int) -> int:
+    """The GPU whose memory ran out for a stage: that of the event of its task, or of the load of its model."""
+    rows, events = run.raw.stages, run.raw.breaches
+    gpus = gpus_of_stage(run.raw, stage)
+    if len(gpus) == 1:
+        return gpus[0]
+    task = int(rows.task[stage])
+    mine = (events.time_us == rows.end_us[stage]) & np.isin(events.gpu, gpus)
+    mine &= (events.task == task) | ((events.task < 0) & (events.model == run.problem.tasks.model[task]))
+    found = events.gpu[mine]
+    return int(found[0]) if len(found) else gpus[0]
 
 
 def _cells(run: "PackRun", palette: Palette, clock: Clock, most: int, said: str) -> Picture:
@@ -189,20 +235,26 @@ def _cells(run: "PackRun", palette: Palette, clock: Clock, most: int, said: str)
         f"{said}: too many to draw singly, so areas are mean numbers of tasks on {gpus} over {words(bin_us / SECOND)} "
         f"(running below, then loading, saving, restoring; a row is {height:.3g} tasks high)"
     )
-    return Picture(bars, _failure_cells(run, edges, clock, shown), tuple(shown), 1, note, False)
+    joins: Columns = {"model": [], "task": [], "x": [], "y": [], "y2": []}
+    return Picture(bars, _failure_cells(run, edges, clock, shown), joins, tuple(shown), 1, note, False)
 
 
 def cell_means(run: "PackRun", palette: Palette, edges: Int64, shown: list[tuple[int, int]]) -> Floats:
-    """Mean number of tasks over bins: float64[rows, 4 x groups, B]; slices go by stage (see `_STACK`), then model."""
+    """Mean number of tasks over bins: float64[rows, 4 x groups, B]; slices go by stage (see `_STACK`), then model.
+
+    A task over several GPUs counts on each of them.
+    """
     rows, n_rows, groups = run.raw.stages, len(shown), len(palette)
     row_of = np.zeros(run.scenario.gpus.count, np.int64)
     for number, (low, high) in enumerate(shown):
         row_of[low : high + 1] = number
     place = np.empty(4, np.int64)
     place[_STACK] = np.arange(4)
-    group = palette.group[run.problem.tasks.model[rows.task]]
-    code = (row_of[rows.gpu] * 4 + place[rows.kind]) * groups + group
-    found = binned_spans(rows.start_us, rows.end_us, np.ones(len(rows)), code, n_rows * 4 * groups, edges)
+    stage, gpu = stages_on(run.raw)
+    group = palette.group[run.problem.tasks.model[rows.task[stage]]]
+    code = (row_of[gpu] * 4 + place[rows.kind[stage]]) * groups + group
+    one = np.ones(len(stage))
+    found = binned_spans(rows.start_us[stage], rows.end_us[stage], one, code, n_rows * 4 * groups, edges)
     return found.reshape(n_rows, 4 * groups, -1)
 
 

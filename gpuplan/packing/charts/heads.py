@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 
 
 def node_words(scenario: PackingScenario) -> str:
-    """``"four-gpus: 4 GPUs of 79.3 GiB, 7 models"``."""
+    """``"four-gpus: 4 GPUs of 79.3 GiB, 7 models"``, and how many of them are over several GPUs."""
     n, models = scenario.gpus.count, len(scenario.models)
+    wide = sum(model.gpus > 1 for model in scenario.models)
     return (
         f"{safe_text(scenario.name, 80)}: {n:,} GPU{'s' * (n > 1)} of {gib(scenario.gpus.memory_bytes)}, "
-        f"{models:,} model{'s' * (models > 1)}"
+        f"{models:,} model{'s' * (models > 1)}{f' ({wide:,} over several GPUs)' if wide else ''}"
     )
+
+
+def has_wide(scenario: PackingScenario) -> bool:
+    """Whether a model is spread over several GPUs."""
+    return any(model.gpus > 1 for model in scenario.models)
 
 
 def contention_words(scenario: PackingScenario) -> str:

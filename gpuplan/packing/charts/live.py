@@ -11,6 +11,7 @@ from gpuplan.packing.charts import fit, gantt, heads, memory, split
 from gpuplan.packing.charts.clock import Clock, bin_of
 from gpuplan.packing.charts.clock import words as told
 from gpuplan.packing.charts.colours import look_params, palette_of
+from gpuplan.packing.charts.fit_data import fit_sets, free_columns
 from gpuplan.packing.charts.gantt_data import picture as drawn_of
 from gpuplan.packing.charts.memory_data import memory_picture, panels_of
 from gpuplan.packing.model import NEVER, SECOND
@@ -40,8 +41,9 @@ def live_spec(
 ) -> dict[str, Any]:
     """Vega-Lite spec of the live page, without data.
 
-    It depends on the number of GPUs, the names and the order of the models, the unit of time and the priorities only,
-    so a change of margin, policy, threshold or cost gives an equal dict. Data sets are named; `live_data` makes them.
+    It depends on the number of GPUs, the names and the order of the models, whether one is spread over several GPUs,
+    the unit of time and the priorities only, so a change of margin, policy, threshold or cost gives an equal dict. Data
+    sets are named; `live_data` makes them.
 
     Parameters
     ----------
@@ -60,6 +62,7 @@ def live_spec(
     # One scale for memory and Gantt, and so one legend.
     tasks_too = has_gantt(problem, picture)
     words = (*memory.MEMORY_WORDS, *gantt.GANTT_WORDS) if tasks_too else memory.MEMORY_WORDS
+    wide = heads.has_wide(problem.scenario)
     rows: list[list[Spec]] = []
     for number in range(panels):
         first = number == 0
@@ -79,12 +82,12 @@ def live_spec(
         height = _gantt_height(problem)
         rows.append(
             [
-                gantt.gantt_spec(palette, clock, side, inner, height, words=words, x_scale=zoom)
+                gantt.gantt_spec(palette, clock, side, inner, height, words=words, x_scale=zoom, joins=wide)
                 for side in SIDES
             ]
         )
         params = gantt.gantt_params([f"{side}_bars" for side in SIDES])
-    rows.append([fit.largest_panel(side, clock, inner, _FIT_PX, x_scale=zoom) for side in SIDES])
+    rows.append([fit.largest_panel(side, clock, inner, _FIT_PX, x_scale=zoom, wide=wide) for side in SIDES])
     cells = [cell for row in rows for cell in row]
     if layout == "stacked":
         cells = [row[place] for place in range(len(SIDES)) for row in rows]
@@ -135,8 +138,8 @@ def live_data(
     sets: dict[str, Columns] = {}
     for side, run, name, drawn in zip(SIDES, runs, names, pictures, strict=True):
         sets |= memory.memory_sets(run, drawn, palette, clock, side, span, top)
-        free, _ = fit.free_columns(run, clock, EXACT, bin_us)
-        sets |= fit.fit_sets(run, free, clock, side, _FIT_PX, span)
+        free, _ = free_columns(run, clock, EXACT, bin_us)
+        sets |= fit_sets(run, free, clock, side, _FIT_PX, span)
         if has_gantt(problem, picture):
             bars = drawn_of(run, palette, clock, most=BARS, cells=CELLS)
             sets |= gantt.gantt_sets(run, bars, clock, side, _gantt_height(problem), span)

@@ -9,8 +9,9 @@ from gpuplan.gantt import Columns, safe_text
 from gpuplan.packing.charts.clock import Clock, bin_of, edges_of, words
 from gpuplan.packing.charts.colours import Palette
 from gpuplan.packing.model import GIB, SECOND, Floats, Int64
-from gpuplan.packing.progress import SCALE, distinct, steps
-from gpuplan.packing.raw import LOAD, RESTORE, RUN
+from gpuplan.packing.progress import SCALE, Service, distinct, grouped, steps
+from gpuplan.packing.raw import LOAD, RUN
+from gpuplan.packing.spread import copies_on
 from gpuplan.packing.words import seconds
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ def memory_picture(
 def _spans(run: "PackRun", palette: Palette, low: int, high: int) -> tuple[Int64, Int64, Floats, Int64]:
     """Loaded copies on some GPUs: from, to, GiB, group of the model."""
     copies = run.raw.copies
-    some = run.memory.loaded & (copies.gpu >= low) & (copies.gpu <= high)
+    copy, on = copies_on(copies)
+    some = copy[run.memory.loaded[copy] & (on >= low) & (on <= high)]
     model = copies.model[some]
     gone = np.minimum(copies.released_us[some], run.raw.end_us + 1)
     return copies.load_us[some], gone, run.problem.taken[model] / GIB, palette.group[model]
@@ -140,8 +142,8 @@ def _exact(run: "PackRun", palette: Palette, gpu: int) -> Panel:
 
 def _taken(run: "PackRun", gpu: int) -> Int64:
     """Bytes of the loaded copies of a GPU."""
-    copies = run.raw.copies
-    found: Int64 = run.problem.taken[copies.model[run.memory.loaded & (copies.gpu == gpu)]]
+    mine = run.memory.copies_on(gpu)
+    found: Int64 = run.problem.taken[run.raw.copies.model[mine[run.memory.loaded[mine]]]]
     return found
 
 
@@ -189,8 +191,9 @@ def _means(memory: "Memory", gpu: int, edges: Int64) -> tuple[Floats, Floats, Fl
 def kv_levels(memory: "Memory", gpu: int, time_us: Int64, until_us: Int64) -> tuple[Floats, Floats]:
     """KV of a GPU at instants and just before later ones, bytes, as if it grew without steps.
 
-    All tasks that run on a GPU go at one speed, so that their KV is a level plus a slope times what one of them would
-    have got so far; both change with the tasks only. No pair of a task and an instant is looked at.
+    All tasks that run on a GPU go at one speed (those over several GPUs at that of their set), so that their KV is a
+    level plus a slope times what one of them would have got so far; both change with the tasks only. No pair of a task
+    and an instant is looked at.
 
     Parameters
     ----------
@@ -198,11 +201,22 @@ def kv_levels(memory: "Memory", gpu: int, time_us: Int64, until_us: Int64) -> tu
     time_us, until_us : int64[T]
         No task comes or goes between an instant and its later one.
     """
+    rows, mine = memory.raw.stages, memory.stages_on(gpu)
+    start = memory.kv_from[mine]
+    some = mine[(rows.kind[mine] != LOAD) & (rows.end_us[mine] > start)]
+    first, last = np.zeros(len(time_us)), np.zeros(len(time_us))
+    for k, which in grouped(memory.progress.service[some]):
+        found = _kv_at_one_speed(memory, some[which], memory.progress.services[k], time_us, until_us)
+        first, last = first + found[0], last + found[1]
+    return np.maximum(first, 0.0), np.maximum(last, 0.0)
+
+
+def _kv_at_one_speed(
+    memory: "Memory", some: Int64, service: Service, time_us: Int64, until_us: Int64
+) -> tuple[Floats, Floats]:
+    """The same of stages that get one service while they run."""
     tasks, rows, progress = memory.problem.tasks, memory.raw.stages, memory.progress
-    start = np.where(rows.kind == RESTORE, rows.frozen_from_us, rows.start_us)
-    some = np.flatnonzero((rows.gpu == gpu) & (rows.kind != LOAD) & (rows.end_us > start))
-    task, begin, end = rows.task[some], start[some], rows.end_us[some]
-    service = progress.gpus[gpu]
+    task, begin, end = rows.task[some], memory.kv_from[some], rows.end_us[some]
     got = np.append(0.0, np.cumsum(np.diff(service.time_us) * (service.speed[:-1] / SCALE)))
 
     def served(t: Int64) -> Floats:
@@ -221,7 +235,7 @@ def kv_levels(memory: "Memory", gpu: int, time_us: Int64, until_us: Int64) -> tu
     when = np.append(begin, end)[order]
     base, rise = (np.append(0.0, np.cumsum(np.append(v, -v)[order])) for v in (level, slope))
     k = np.searchsorted(when, time_us, "right")
-    first, last = (np.maximum(base[k] + rise[k] * served(t), 0.0) for t in (time_us, until_us))
+    first, last = (base[k] + rise[k] * served(t) for t in (time_us, until_us))
     return first, last
 
 
