@@ -148,6 +148,10 @@ def _add_traffic(group: argparse._ArgumentGroup) -> None:
 
 def _add_reading(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--separator", metavar="SIGN", help="between the fields of sacct, where it is not |")
+    group.add_argument("--as-of", metavar="TIME", help="moment of an export of sacct, where jobs still ran")
+    group.add_argument(
+        "--partition-limits", metavar="L", help="limits that sacct calls Partition_Limit: gpu=1d,long=7d"
+    )
     group.add_argument(
         "--columns",
         metavar="C",
@@ -277,11 +281,14 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
         if options.format != "slurm":
             raise Refusal("--separator is for slurm")
         found["separator"] = options.separator
+    found |= _slurm_words(options)
     if options.columns is None and not options.accept_guess:
         return found
     if options.format != "jobs":
         raise Refusal("--columns and --accept-guess are for jobs")
-    changes = _columns(options.columns or "")
+    from gpuplan.traces.job_mapping import choices
+
+    changes = choices([part.strip() for part in (options.columns or "").split(",") if part.strip()])
     if options.accept_guess:
         from gpuplan.traces.jobs_table import guess
 
@@ -291,19 +298,26 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _columns(text: str) -> dict[str, Any]:
-    """Columns by what they are: ``gpus=Cards,elapsed=Used:min,user=``; nothing: no column has it."""
-    from gpuplan.traces.job_mapping import DURATION_UNITS, MOMENT_UNITS
+def _slurm_words(options: argparse.Namespace) -> dict[str, Any]:
+    """The moment of an export, and the limits that partitions have."""
+    from gpuplan.inputs.errors import InputError, Mistake
+    from gpuplan.inputs.spans import seconds_of
 
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    wrong = [name for name, sign, _ in pairs if not name.strip() or not sign]
-    if wrong:
-        raise Refusal(f"--columns must be what=column,what=column (got {text})")
     found: dict[str, Any] = {}
-    for name, _, column in pairs:
-        front, mark, unit = column.strip().rpartition(":")
-        known = bool(mark) and unit in {*DURATION_UNITS, *MOMENT_UNITS} - {""}
-        found[name.strip()] = (front, unit) if known else column.strip() or None
+    given = {"--as-of": options.as_of, "--partition-limits": options.partition_limits}
+    for flag, value in given.items():
+        if value is not None and options.format != "slurm":
+            raise Refusal(f"{flag} is for slurm")
+    if options.as_of is not None:
+        found["as_of"] = options.as_of
+    if options.partition_limits is not None:
+        pairs = [part.partition("=") for part in options.partition_limits.split(",")]
+        limits = {name.strip(): seconds_of(text.strip()) for name, _, text in pairs}
+        wrong = [name for name, seconds in limits.items() if not name or seconds is None or seconds <= 0]
+        if wrong:
+            rule = "must be partition=time,partition=time, as in gpu=1d"
+            raise InputError("import", [Mistake("partition_limits", rule, options.partition_limits)])
+        found["partition_limits"] = {name: int(seconds) for name, seconds in limits.items() if seconds}
     return found
 
 
