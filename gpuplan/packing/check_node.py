@@ -6,6 +6,7 @@ import numpy as np
 
 from gpuplan.packing.check import named, sentences
 from gpuplan.packing.model import NEVER, Bools, Int64, Pieces
+from gpuplan.packing.progress import distinct
 from gpuplan.packing.raw import CUT, LOAD, RESTORE, SAVE, WENT_ON
 from gpuplan.packing.spread import copies_on, gpus_of, stages_on
 from gpuplan.packing.words import on_gpus
@@ -158,16 +159,52 @@ def _claims(problem: "Problem", pieces: Pieces, raw: "RawPack") -> list[str]:
             "for ends."
         ),
     )
-    if pieces.eviction == "keep-alive" and pieces.keep_alive_us is not None:
-        return found
-    # nobody goes without need: for a claim on one of its GPUs then, or when its last task was to be saved for one
+    return found + _evictions(problem, pieces, raw)
+
+
+def _evictions(problem: "Problem", pieces: Pieces, raw: "RawPack") -> list[str]:
+    """Nobody goes without need: for a claim on one of its GPUs, at once or after its last task is saved, or expired."""
+    rows = raw.copies
+    copy, gpu = copies_on(rows)
     claims = set(pairs(gpu, rows.claimed_us[copy]))
     needless = (rows.evicted_us < NEVER) & ~failed_loads(raw)
     for when in (rows.evicted_us, condemned(problem, raw)):
         needless[copy[_among(claims, gpu, when[copy])]] = False
+    found = []
+    if pieces.eviction == "keep-alive" and pieces.keep_alive_us is not None:
+        expiry, stays = _expiries(problem, raw, pieces.keep_alive_us)
+        needless &= rows.evicted_us != expiry
+        found = sentences(
+            np.flatnonzero(stays),
+            lambda c: f"{copy_named(problem, raw, c)} stays longer than it is kept for nobody.",
+        )
     return found + sentences(
         np.flatnonzero(needless), lambda c: f"{copy_named(problem, raw, c)} is evicted for nobody."
     )
+
+
+def _expiries(problem: "Problem", raw: "RawPack", keep_us: int) -> tuple[Int64, Bools]:
+    """When the time of each copy is over after its last use, int64[C]; whether it stays idle for longer, bool[C]."""
+    rows, stages = raw.copies, raw.stages
+    order = np.lexsort((stages.start_us, stages.copy))
+    copy, start = stages.copy[order], stages.start_us[order]
+    end = np.where(stages.outcome[order] == CUT, NEVER, stages.end_us[order])
+    used = np.zeros(len(rows), np.int64)  # those that were there and were never used: from the start
+    stays = np.zeros(len(rows), bool)
+    # spans of one copy are kept apart by their rank
+    times = distinct(np.concatenate([[0], start, end]))
+    here = np.searchsorted(times, end) + copy * len(times)
+    until = np.maximum.accumulate(np.append(0, here))[:-1]
+    before = times[until % len(times)]
+    first = np.append(True, copy[1:] != copy[:-1])[: len(copy)]
+    before[first] = np.where(rows.for_task[copy[first]] < 0, 0, start[first])
+    gap = start - before
+    stays[copy[(gap > keep_us) | ((gap == keep_us) & (gap > 0))]] = True
+    np.maximum.at(used, copy, end)
+    expiry = np.minimum(used + keep_us, NEVER)
+    pinned = np.array([model.pinned for model in problem.scenario.models], bool)[rows.model]
+    stays |= (rows.evicted_us > expiry) & (expiry < problem.until_us)
+    return expiry, stays & ~pinned & ~failed_loads(raw)
 
 
 def pairs(gpu: Int64, when: Int64) -> list[tuple[int, int]]:
