@@ -191,8 +191,9 @@ def _made(
     first_s, last_s = span
     rest = history.elapsed_s[rows] - gone[rows]
     limits = np.where(history.limit_s[rows] > 0, history.limit_s[rows], NO_LIMIT)
-    left = np.where(limits == NO_LIMIT, 0, np.maximum(limits - gone[rows], np.minimum(rest, 1)))
-    without = np.logical_or.reduceat(limits == NO_LIMIT, starts)
+    over = (rest == 0) & (gone[rows] > 0)  # an attempt that was over before the span has nothing left in it
+    left = np.where((limits == NO_LIMIT) | over, 0, np.maximum(limits - gone[rows], np.minimum(rest, 1)))
+    without = np.logical_or.reduceat((limits == NO_LIMIT) & ~over, starts)
     start = history.start_s[rows]
     ahead = np.where((start == UNKNOWN) | (rest <= 0), NOT_RECORDED, start - first_s)
     last = np.append(starts[1:], len(rows)) - 1
