@@ -151,7 +151,9 @@ class JobCells:
             if self.has(name) and not (name == "nodes" and self.has("instances")):
                 times = self.counts(name, most=MOST_JOB_GPUS)
                 found = np.where(np.isnan(times), found, found * times)
-        self.refuse(main, found > MOST_JOB_GPUS, f"must come to at most {MOST_JOB_GPUS:,} GPUs")
+        self.refuse(
+            main, (found > MOST_JOB_GPUS) & ~self.wrong, f"must come to at most {MOST_JOB_GPUS:,} GPUs"
+        )
         found = np.where(self.wrong | np.isnan(found), np.nan, found)
         whole = np.ceil(np.nan_to_num(found, nan=UNKNOWN) - 1e-9)
         self.note(PARTS, whole > found + 1e-9)
@@ -178,11 +180,12 @@ class JobCells:
         if name == "limit":
             endless = _each(cells, lambda text: text.lower() in _ENDLESS).astype(np.bool_)
             cells = np.where(endless, "", cells)
+        if name in ("limit", "wait"):
+            unsaid = (cells == "-1") | (cells == "-1.0")
+            self.note(f"a {name} of -1: unknown", unsaid)
+            cells = np.where(unsaid, "", cells)
         values, _, wrong = durations_of(cells, guess.unit, self.marks.decimal)
         self.refuse(name, wrong, _duration_rule(guess.unit))
-        if name in ("limit", "wait"):
-            self.note(f"a {name} of -1: unknown", values == -1)
-            values = np.where(values == -1, np.nan, values)
         self.refuse(name, values < 0, "must not be negative")
         self.refuse(name, values > MOST_S, f"must be at most {MOST_S:,} s")
         none = np.isnan(values) | (values < 0) | (values > MOST_S)

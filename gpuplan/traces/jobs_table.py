@@ -17,8 +17,9 @@ from gpuplan.traces.job_cells import PARTS, JobCells
 from gpuplan.traces.job_guess import guess as guess_of
 from gpuplan.traces.job_mapping import JobMapping
 from gpuplan.traces.job_times import JobTimes
-from gpuplan.traces.plain_text import Progress
-from gpuplan.traces.sheet import Bools, Int64, Sheet, Strings, listed, read_sheet
+from gpuplan.traces.plain_text import Progress, read_text
+from gpuplan.traces.published_tables import header_of
+from gpuplan.traces.sheet import Bools, Int64, Sheet, Strings, listed, sheet_of
 
 #: Bytes of a file by which its columns are guessed.
 _HEAD = 1 << 20
@@ -56,7 +57,7 @@ def read_jobs(
     Parameters
     ----------
     path
-        ``.csv``, ``.tsv``, ``.txt`` (plain or gzip) or ``.parquet``.
+        A text table of any name (plain or gzip), ``.parquet``, or Philly's log of attempts in JSON.
     mapping
         What the columns mean: from `guess`, changed or as it is (which confirms it); or changes alone, such as
         ``{"gpus": "Cards", "elapsed": ("Used", "min")}``. None: as guessed, if nothing has to be asked.
@@ -76,6 +77,10 @@ def read_jobs(
     InputError
         If the file cannot be read; for what must be confirmed; with every cell that cannot be read, where `strict`.
     """
+    if mapping is None and _is_json(path):
+        from gpuplan.traces.philly_attempts import read_philly_attempts
+
+        return read_philly_attempts(path, zone=zone, strict=strict, progress=progress, most_bytes=most_bytes)
     sheet = _sheet(path, progress=progress, most_bytes=most_bytes)
     return history_of(sheet, settled(sheet, mapping), zone=zone, as_of_s=as_of_s, strict=strict)
 
@@ -147,6 +152,14 @@ def history_of(
     )
 
 
+def _is_json(path: str | Path) -> bool:
+    """Whether a file begins as JSON does; one that cannot be read does not."""
+    try:
+        return read_text(path, first=4096).text.lstrip()[:1] in ("[", "{")
+    except InputError:
+        return False
+
+
 def _sheet(
     path: str | Path,
     *,
@@ -162,10 +175,13 @@ def _sheet(
             path, progress=progress, most_bytes=most_bytes, first_rows=None if first is None else 2_000
         )
     else:
-        sheet = read_sheet(path, progress=progress, most_bytes=most_bytes, first=first)
+        text = read_text(path, progress=progress, most_bytes=most_bytes, first=first)
+        sheet = sheet_of(text, header_of(text.source, text.text))
     names = {name.lower() for name in sheet.names}
     if names & {"alloctres", "reqtres"}:
-        raise InputError(sheet.source, [Mistake("", "has the columns of sacct; read it as such (gpuplan import slurm)")])
+        raise InputError(
+            sheet.source, [Mistake("", "has the columns of sacct; read it as such (gpuplan import slurm)")]
+        )
     return sheet
 
 

@@ -14,21 +14,10 @@ from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.history import History
 from gpuplan.traces.jobs_table import history_of, settled
 from gpuplan.traces.plain_text import Progress, read_text
+from gpuplan.traces.published_tables import HEADERS, header_of
 from gpuplan.traces.sheet import Sheet, Strings, sheet_of
 
-TASK_COLUMNS = (
-    "job_name",
-    "task_name",
-    "inst_num",
-    "status",
-    "start_time",
-    "end_time",
-    "plan_cpu",
-    "plan_mem",
-    "plan_gpu",
-    "gpu_type",
-)
-JOB_COLUMNS = ("job_name", "inst_id", "user", "status", "start_time", "end_time")
+TASKS, JOBS = "pai_task_table", "pai_job_table"
 
 
 def read_pai(
@@ -55,19 +44,16 @@ def read_pai(
     InputError
         If a file cannot be read or is another table; for every cell that cannot be read, where `strict`.
     """
-    sheet = _read(tasks, TASK_COLUMNS, progress, most_bytes)
+    sheet = _read(tasks, TASKS, progress, most_bytes)
     if jobs is not None:
-        sheet = _joined(sheet, _read(jobs, JOB_COLUMNS, progress, most_bytes))
+        sheet = _joined(sheet, _read(jobs, JOBS, progress, most_bytes))
     return history_of(sheet, settled(sheet, None), zone=None, as_of_s=None, strict=strict)
 
 
-def _read(
-    path: str | Path, columns: tuple[str, ...], progress: Progress | None, most_bytes: int | None
-) -> Sheet:
+def _read(path: str | Path, kind: str, progress: Progress | None, most_bytes: int | None) -> Sheet:
     text = read_text(path, progress=progress, most_bytes=most_bytes)
-    headed = text.text.lstrip().startswith(columns[0])
-    sheet = sheet_of(text, None if headed else columns)
-    missing = [name for name in columns if name not in sheet.names]
+    sheet = sheet_of(text, header_of(kind, text.text))
+    missing = [name for name in HEADERS[kind] if name not in sheet.names]
     if missing:
         rule = "is a column that the file must have"
         raise InputError(sheet.source, [Mistake(name, rule) for name in missing])

@@ -138,6 +138,30 @@ KNOWN: tuple[KnownTable, ...] = (
 )
 
 
+#: Columns of published files that have no header, by how the names of the files begin.
+HEADERS: Mapping[str, tuple[str, ...]] = {
+    "pai_task_table": (
+        "job_name",
+        "task_name",
+        "inst_num",
+        "status",
+        "start_time",
+        "end_time",
+        "plan_cpu",
+        "plan_mem",
+        "plan_gpu",
+        "gpu_type",
+    ),
+    "pai_job_table": ("job_name", "inst_id", "user", "status", "start_time", "end_time"),
+}
+
+
+def header_of(file_name: str, text: str) -> tuple[str, ...] | None:
+    """Columns of a published file without a header; None where the file is another, or has one."""
+    found = next((columns for start, columns in HEADERS.items() if file_name.startswith(start)), None)
+    return None if found is None or text.lstrip().startswith(found[0]) else found
+
+
 def known_table(names: tuple[str, ...]) -> KnownTable | None:
     """The published table that has these columns; None where there is none."""
     return next((table for table in KNOWN if table.needs <= set(names)), None)
