@@ -63,8 +63,8 @@ RANK, PRIORITY, OPTED, CHARGED, IS_PAST, PROTECTED_UNTIL, MARK, SEEN, AFTER, BEF
 JOB_COLUMNS = 28
 # ``m`` int64[N, NODE_COLUMNS], a row per node
 SIZE, POOL, FREE, OFFSET, COUNT, CHAIN, EXTRA, READY, REST_READY, CHOSEN, SCRATCH = range(11)
-LOOSE, PAST, COST, LOST, REACH, LINES = range(11, 17)
-NODE_COLUMNS = 17
+LOOSE, PAST, COST, LOST, REACH, LINES, KEPT_EXTRA, LAST_EXTRA, CHEAP = range(11, 20)
+NODE_COLUMNS = 20
 # ``pools`` int64[P + 1, POOL_COLUMNS], a row per pool, and one behind the last
 FIRST, SPARE, BEST_CHEAP, FULL_CHEAP, BEST_ALL, FULL_ALL, BEST_OTHERS, FULL_OTHERS = range(8)
 # ... the same three pairs where nodes are reserved for another job
@@ -82,7 +82,9 @@ LOW, HIGH, HELD, QUOTA, BUDGET, RANKED, PAST_GPUS, LOOSE_GPUS, RATE, SHIELDED, S
     range(13)
 )
 TAIL, LAST, ASKS, FROM, MIDDLE, TO, RIGHT, OLD = range(13, 21)
-LINE_COLUMNS = 21
+# ... and what was true when nothing of a line could start: as long as it is, nothing can (`still_in_vain`)
+GROWN, V_STATE, V_GROWN, V_RIGHTS, V_RESERVED, V_STAMP, V_MINIMUM = range(21, 28)
+LINE_COLUMNS = 28
 # ``groups`` int64[K, GROUP_COLUMNS], a row per line, kind of occupancy, number of GPUs and mask
 G_FROM, G_TO, G_GPUS, G_MASK, G_HEAD, G_STAMP, G_STATUS = range(7)
 GROUP_COLUMNS = 7
@@ -115,8 +117,13 @@ HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
     S_MARKS,
     S_DEFERRED,
     S_CHANGED,
-) = range(15)
-STATE_COLUMNS = 15
+    R_NUMBER,
+    R_JOB,
+    R_STATE,
+    R_RIGHTS,
+    R_WHEN,
+) = range(20)
+STATE_COLUMNS = 20
 
 
 @njit_leaf
@@ -1076,12 +1083,13 @@ def shift(m: Ints, w: Ints, j: int, column: int, sign: int) -> None:
 
 
 @njit_step
-def sum_up(m: Ints, pools: Ints) -> None:
+def sum_up(m: Ints, pools: Ints) -> Number:
     """Bounds on what can start, per pool: `BEST_CHEAP`, `BEST_ALL`, `FULL_CHEAP`, `FULL_ALL` are overwritten.
 
-    ``CHEAP``: free or unallocated; ``ALL``: past its minimum run time too. The most on one node; nodes that could be
-    empty.
+    `CHEAP`: free or unallocated; ``ALL``: past its minimum run time too. The most on one node; nodes that could be
+    empty. Returns 1 where a node has more that is cheap than when it was last summed up.
     """
+    more = 0
     for p in range(len(pools) - 1):
         best_cheap = i64(0)
         best_all = i64(0)
@@ -1092,9 +1100,14 @@ def sum_up(m: Ints, pools: Ints) -> None:
         full_guarded = i64(0)
         for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
             m[x, REACH] = -1
-            if m[x, FREE] >= 0:
+            if m[x, FREE] < 0:
+                m[x, CHEAP] = 0
+            else:
                 cheap = m[x, FREE] + m[x, LOOSE]
                 every = cheap + m[x, PAST]
+                if cheap > m[x, CHEAP]:
+                    more = 1
+                m[x, CHEAP] = cheap
                 m[x, REACH] = every
                 cheap_sum += cheap
                 best_cheap = max(best_cheap, cheap)
@@ -1110,6 +1123,7 @@ def sum_up(m: Ints, pools: Ints) -> None:
         pools[p, BEST_CHEAP + GUARDED] = best_guarded
         pools[p, FULL_CHEAP + GUARDED] = full_guarded
         pools[p, FULL_ALL] = full_all
+    return more
 
 
 @njit_leaf
@@ -1154,6 +1168,7 @@ def grow_old(m: Ints, w: Ints, lines: Ints, j: int) -> None:
     """Running job ``j`` is past its minimum run time."""
     line = w[j, LINE]
     w[j, IS_PAST] = 1
+    lines[line, GROWN] += 1
     shift(m, w, j, PAST, i64(1))
     mark_lines(m, w, j)
     lines[line, PAST_GPUS] += w[j, GPUS]
@@ -1743,11 +1758,10 @@ def contract_reserve(
     scratch: Ints,
     j: int,
     t: int,
-    latest: int,
 ) -> Number:
-    """Reserve the nodes that job ``j`` can have earliest, if by ``latest``; the promised instant (`NEVER` + 1: none).
+    """Reserve the nodes that job ``j`` can have earliest; the promised instant (`NEVER` + 1: none).
 
-    `EXTRA` is overwritten: GPUs of a reserved node that others may hold beyond the promise, `NEVER` elsewhere.
+    `KEPT_EXTRA` is overwritten: GPUs of a reserved node that others may hold beyond the promise, `NEVER` elsewhere.
     """
     g = w[j, GPUS]
     best = -1
@@ -1765,18 +1779,121 @@ def contract_reserve(
             if r < when:
                 when = r
                 best = p
-        if best < 0 or when > latest:
+        if best < 0:
             return NEVER + 1
         if len(pools) == 2:
             break
+    for x in range(len(m)):
+        m[x, KEPT_EXTRA] = NEVER
     for x in range(pools[best, FIRST], pools[best + 1, FIRST]):
         if m[x, CHOSEN] > 0:
             f = m[x, FREE]
             for k in range(m[x, OFFSET], m[x, OFFSET] + m[x, COUNT]):
                 if leaves_at(tiers, lines, w, j, seats[k, WHO], t) <= when:
                     f += seats[k, TAKE]
-            m[x, EXTRA] = f - m[x, CHOSEN]
+            m[x, KEPT_EXTRA] = f - m[x, CHOSEN]
     return when
+
+
+@njit_step
+def promise_to(
+    lines: Ints,
+    w: Ints,
+    m: Ints,
+    pools: Ints,
+    seats: Ints,
+    scratch: Ints,
+    rules: Ints,
+    state: Ints,
+    j: int,
+    t: int,
+    version: int,
+    bits: int,
+) -> Number:
+    """Reserve nodes for job ``j`` where it can have them soon enough; the promised instant (`NEVER` + 1: none).
+
+    `EXTRA` is overwritten. The last reservation stands where it was for the same job, with claims on the same lines
+    (``bits``), and no allocated work has started or ended since (``version``): every node is ready when it was.
+    """
+    if (
+        bits < 0
+        or has_remainder(m, pools, w[j, GPUS])
+        or state[R_JOB] != j
+        or state[R_STATE] != version
+        or state[R_RIGHTS] != bits
+        or state[R_WHEN] <= t
+    ):
+        when = contract_reserve(i64(0), lines, w, m, pools, seats, scratch, j, t)
+        less = less_is_reserved(m)  # notes what is reserved now, whatever else has changed
+        if less or when != state[R_WHEN] or state[R_JOB] != j:
+            state[R_NUMBER] += 1
+        state[R_WHEN] = when
+        state[R_JOB] = j
+        state[R_STATE] = version
+        state[R_RIGHTS] = bits
+    if state[R_WHEN] > t + rules[PATIENCE]:
+        return NEVER + 1
+    for x in range(len(m)):
+        m[x, EXTRA] = m[x, KEPT_EXTRA]
+    return state[R_WHEN]
+
+
+@njit_step
+def has_remainder(m: Ints, pools: Ints, g: int) -> Number:
+    """1 where ``g`` GPUs leave a node of some pool partly used: which one is ready first then changes with time."""
+    for p in range(len(pools) - 1):
+        size = m[pools[p, FIRST], SIZE]
+        if g > size and g % size > 0:
+            return 1
+    return 0
+
+
+@njit_step
+def less_is_reserved(m: Ints) -> Number:
+    """1 where others may have more of a node than under the reservation before (`LAST_EXTRA`, which is overwritten)."""
+    less = 0
+    for x in range(len(m)):
+        if m[x, KEPT_EXTRA] > m[x, LAST_EXTRA]:
+            less = 1
+        m[x, LAST_EXTRA] = m[x, KEPT_EXTRA]
+    return less
+
+
+@njit_step
+def lines_in_reach(lines: Ints) -> Number:
+    """The lines on which the `rights` last noted give a claim, a bit each; -1: more lines than bits."""
+    if len(lines) > 62:
+        return -1
+    bits = i64(0)
+    for b in range(len(lines)):
+        bits |= lines[b, RIGHT] << b
+    return bits
+
+
+@njit_step
+def grown(lines: Ints, line: int) -> Number:
+    """How often work that ``line`` may take has outlived its minimum; `rights` of the line are known."""
+    n = lines[line, GROWN]
+    for b in range(len(lines)):
+        n += lines[b, RIGHT] * lines[b, GROWN]
+    return n
+
+
+@njit_step
+def still_in_vain(lines: Ints, line: int, state: int, bits: int, reserved: int, soon: int) -> Number:
+    """1 where nothing of ``line`` can start, for nothing could, and nothing that it would need has come since.
+
+    That is: no node has more that is free or unallocated (``state``), nobody joined the line, it has claims on the same
+    lines and none of their work, nor its own, has outlived a minimum; what was kept off reserved nodes still is, for
+    not more of them is left (``reserved``), and what was not still is not: its minimum run times end within ``soon``.
+    """
+    if bits < 0 or lines[line, V_STATE] != state or lines[line, V_RIGHTS] != bits:
+        return 0
+    if (lines[line, V_RESERVED] >= 0 and lines[line, V_RESERVED] != reserved) or lines[
+        line, V_MINIMUM
+    ] > soon:
+        return 0
+    return 1 if lines[line, V_GROWN] == grown(lines, line) else 0
 
 
 @njit_step
@@ -1790,6 +1907,7 @@ def ask(w: Ints, lines: Ints, groups: Ints, q0: Ints, q1: Ints, keys: Ints, j: i
     line = w[j, LINE]
     if k < lines[line, MIDDLE]:
         lines[line, ASKS] += 1
+        lines[line, V_STATE] = -1
         return 1
     return 0
 
@@ -2048,6 +2166,14 @@ def run_contract(
     vain = state[S_VAIN]
     n_changed = state[S_CHANGED]
     status = 0
+    # counts starts and ends of allocated work, and how often there was more to take: see `still_in_vain`
+    version = i64(0)
+    richer = i64(0)
+    for line in range(len(lines)):
+        lines[line, V_STATE] = -1
+        lines[line, V_STAMP] = -1
+    state[R_JOB] = -1
+    fresh = 0  # work that is past its minimum at once has started: from the next instant on it may be taken
     while True:
         if not resumes:
             while n_heap > 0 and (w[heap[0, 1], ROW] < 0 or w[heap[0, 1], ENDING] != heap[0, 0]):
@@ -2076,6 +2202,8 @@ def run_contract(
                     t = rules[HORIZON]
                 break
             if instant > t:
+                richer += fresh
+                fresh = 0
                 for k in range(n_deferred):
                     vain = vain + 1 if w[deferred[k], GAINED] == 0 else i64(0)
                     n_asking += ask(w, lines, groups, q0, q1, keys, deferred[k])
@@ -2097,6 +2225,7 @@ def run_contract(
                     release(m, pools, seats, w, lines, j)
                     finish(w, log, j, t)
                     vain = i64(0)
+                    version += w[j, CHARGED]
             while n_shields > 0 and shields[0, 0] <= t:
                 j = shields[0, 1]
                 stale = w[j, ROW] < 0 or w[j, IS_PAST] == 1 or w[j, PROTECTED_UNTIL] != shields[0, 0]
@@ -2106,6 +2235,7 @@ def run_contract(
                     lines[w[j, LINE], SHIELDED] -= w[j, GPUS]
                     lines[w[j, LINE], SHIELD_SUM] -= w[j, GPUS] * w[j, PROTECTED_UNTIL]
             if len(drains) > 0:
+                version += 1
                 end_repairs(m, pools, drains, t)
                 begin_drains(m, pools, drains, t, rules[PATIENCE] if tiers else NEVER)
                 for d in range(len(drains)):
@@ -2131,6 +2261,7 @@ def run_contract(
                 change_weights(changed, n_changed, lines, weights, shares)
                 n_changed += 1
                 vain = i64(0)
+                version += 1
             while i < n_jobs and submit[i] <= t:
                 if w[i, MASK] != 0:
                     n_asking += ask(w, lines, groups, q0, q1, keys, i)
@@ -2161,11 +2292,12 @@ def run_contract(
             if not tiers:
                 measure(lines, points, tree, weights, t, rules[WINDOW])
                 open_leaves(lines, tree)
-            sum_up(m, pools)
+            richer += sum_up(m, pools)
             past = any_past(lines)
             reached = -1
             righted = -1
             any_right = i64(0)
+            bits = i64(0)
             while n_asking > 0:
                 j = -1
                 if tiers:
@@ -2191,25 +2323,69 @@ def run_contract(
                     if tree[0, OPEN] == 0:
                         break
                     line = next_leaf(tree, weights)
-                    j = first_of(
-                        w,
-                        order,
-                        groups,
-                        q0,
-                        q1,
-                        keys,
-                        lines[line, FROM],
-                        lines[line, MIDDLE],
-                        stamp,
-                        promise - t,
-                        NEVER,
-                    )
+                    if righted != line:
+                        righted = line
+                        any_right = rights(lines, tree, weights, line)
+                        bits = lines_in_reach(lines)
+                    soon = promise - t if holder >= 0 else i64(NEVER)
+                    reserved = state[R_NUMBER] if holder >= 0 else i64(-2)
+                    hopes = not still_in_vain(lines, line, richer, bits, reserved, soon)
+                    if not hopes and not promised:
+                        large = first_large(w, order, lines, groups, m, pools, line, rules[LARGE])
+                        if large >= 0:
+                            when = promise_to(
+                                lines, w, m, pools, seats, scratch, rules, state, large, t, version, bits
+                            )
+                            if when <= NEVER and lines[line, V_MINIMUM] > when - t:
+                                # who is kept off for that stands no more in the way of smaller minima behind
+                                hopes = True
+                                for x in range(len(m)):
+                                    m[x, EXTRA] = NEVER
+                            else:
+                                promised = 1
+                                promise = when
+                                if promise <= NEVER:
+                                    holder = large
+                                    reached = -1
+                                    sum_up(m, pools)
+                    j = -1
+                    if hopes:
+                        j = first_of(
+                            w,
+                            order,
+                            groups,
+                            q0,
+                            q1,
+                            keys,
+                            lines[line, FROM],
+                            lines[line, MIDDLE],
+                            stamp,
+                            promise - t,
+                            NEVER,
+                        )
+                        if j < 0:
+                            if lines[line, V_STAMP] != stamp:
+                                lines[line, V_RESERVED] = -1
+                                lines[line, V_MINIMUM] = 0
+                            lines[line, V_STATE] = richer
+                            lines[line, V_RIGHTS] = bits
+                            lines[line, V_GROWN] = grown(lines, line)
                     if j < 0:
                         close_leaf(tree, lines[line, BUDGET])
                         continue
                 line = w[j, LINE]
                 g = w[j, GPUS]
                 guarded = 1 if holder >= 0 and j != holder and t + w[j, MINIMUM] > promise else 0
+                if not tiers:
+                    lines[line, V_STATE] = -1
+                    if lines[line, V_STAMP] != stamp:
+                        lines[line, V_STAMP] = stamp
+                        lines[line, V_RESERVED] = -1
+                        lines[line, V_MINIMUM] = 0
+                    if guarded:
+                        lines[line, V_RESERVED] = state[R_NUMBER]
+                    else:
+                        lines[line, V_MINIMUM] = max(lines[line, V_MINIMUM], w[j, MINIMUM])
                 best = i64(BEST_CHEAP)
                 full = i64(FULL_CHEAP)
                 if tiers:
@@ -2303,14 +2479,18 @@ def run_contract(
                         lines[line, SHIELDED] += g
                         lines[line, SHIELD_SUM] += g * w[j, PROTECTED_UNTIL]
                         n_shields = push(shields, n_shields, w[j, PROTECTED_UNTIL], j)
+                    version += 1
+                    if guarded:
+                        state[R_JOB] = -1
                     if w[j, IS_PAST]:
                         grow_old(m, w, lines, j)
+                        fresh = 1
                     n_log += 1
                     served(w, groups, q0, q1, keys, j)
                     lines[line, ASKS] -= 1
                     n_asking -= 1
                     n_waiting -= 1
-                    sum_up(m, pools)
+                    richer += sum_up(m, pools)
                     past = any_past(lines)
                     reached = -1
                     righted = -1
@@ -2355,11 +2535,8 @@ def run_contract(
                             )
                             if large >= 0 and (after < 0 or w[large, RANK] < w[after, RANK]):
                                 promised = 1
-                                if righted != line:
-                                    righted = line
-                                    any_right = rights(lines, tree, weights, line)
-                                promise = contract_reserve(
-                                    tiers, lines, w, m, pools, seats, scratch, large, t, t + rules[PATIENCE]
+                                promise = promise_to(
+                                    lines, w, m, pools, seats, scratch, rules, state, large, t, version, bits
                                 )
                                 if promise <= NEVER:
                                     holder = large
