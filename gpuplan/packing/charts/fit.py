@@ -45,7 +45,7 @@ def fit_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light") -
         else f"means over {words(bin_us / SECOND)}, band: least and most within it"
     )
     wide = heads.has_wide(run.scenario)
-    over = " (dashed: of as many GPUs each, for models over several)" if wide else ""
+    how += "; dashed: of several GPUs each, for models over as many" if wide else ""
     spec: Spec = {
         "vconcat": [
             largest_panel("run", clock, inner, _FIT_PX, labels=False, names=True, wide=wide),
@@ -56,7 +56,7 @@ def fit_chart(run: "PackRun", *, width: int = 980, mode: theme.Mode = "light") -
             f"{heads.policy_name(run)}: what still fits without an eviction (GiB, unreserved memory)",
             [
                 *heads.about(run.problem),
-                f"Line: the largest unreserved memory of one GPU ({how}){over}; rules: what the scheduler reserves for "
+                f"Line: the largest unreserved memory of one GPU ({how}); rules: what the scheduler reserves for "
                 f"each model. The highest rule below {'its' if wide else 'the'} line is the largest model that fits.",
                 heads.aside_words(run),
             ],

@@ -261,15 +261,17 @@ def _letters(bars: str, x: Spec, y: Spec, px: float) -> list[Spec]:
     wide = f"(datum.x2 - datum.x) * {px}"
     letters = "[" + ",".join(f"'{letter}'" for letter in STAGE_LETTERS) + "][datum.stage]"
     text = f"{wide} < 34 ? {letters} : {letters} + ' ' + datum.task"
+    aside = "(datum.joined == 1 ? 11 : 3)"  # to the right of where it is joined
     look = {
-        **{"type": "text", "align": "left", "baseline": "middle", "dx": 3, "fontSize": 9, "clip": True},
-        "limit": {"expr": f"max(1, {wide} - 4)"},
+        **{"type": "text", "align": "left", "baseline": "middle", "fontSize": 9, "clip": True},
+        "dx": {"expr": aside},
+        "limit": {"expr": f"max(1, {wide} - {aside} - 1)"},
         # On a veil the ink is that of the page.
         "fill": {"expr": f"datum.stage == {RUN} ? datum.ink : ({INK})"},
         "text": {"expr": text},
     }
     middle = [
-        {"filter": f"datum.tall == 1 && {wide} >= (datum.stage == 3 ? 16 : 11)"},
+        {"filter": f"datum.tall == 1 && {wide} >= (datum.stage == 3 ? 13 : 8) + {aside}"},
         {"calculate": "(datum.y + datum.y2) / 2", "as": "mid"},
     ]
     at = {"x": x, "y": y | {"field": "mid"}}

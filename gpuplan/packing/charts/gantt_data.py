@@ -42,7 +42,8 @@ class Picture:
     Attributes
     ----------
     bars
-        ``model, stage, x, x2, y, y2``, and of single bars ``task, says``; of cells ``tasks`` (their mean number).
+        ``model, stage, x, x2, y, y2``, and of single bars ``task, says`` (where tasks are on several GPUs also
+        ``joined``: 1 for the bars at which they are joined); of cells ``tasks`` (their mean number).
     failures
         ``x, y, says``.
     joins
@@ -186,6 +187,7 @@ def _bars(run: "PackRun", palette: Palette, clock: Clock, first: Int64, lane: In
         "task": task.tolist(),
         "says": says,
         "ink": [palette.inks[g] for g in group.tolist()],
+        **({"joined": [int(s in where and first[s] == s) for s in some.tolist()]} if where else {}),
     }
 
 
