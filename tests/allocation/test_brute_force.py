@@ -14,7 +14,6 @@ from allocation.reference import (
     NOTHING,
     Grid,
     count_figures,
-    fill,
     inherited,
     length_on,
     milli_per_cell,
@@ -38,6 +37,8 @@ from gpuplan.cluster import Cluster
 
 Place = tuple[int, int, int] | None  # (start, first GPU, GPUs), or not placed
 Owners = tuple[int, ...]  # the app that holds each GPU in one step, -1 for nobody
+Move = tuple[Owners, Owners, tuple[int, ...]]  # owners before and now, budgets spent before
+Known = dict[Move, tuple[int, ...] | None]  # budgets spent after it, None where it breaks a rule
 
 
 def places(scenario: AllocationScenario, job: BatchJob) -> list[Place]:
@@ -55,50 +56,62 @@ def places(scenario: AllocationScenario, job: BatchJob) -> list[Place]:
 
 def batch_grids(scenario: AllocationScenario) -> list[tuple[Fraction, Grid]]:
     """(value, grid) of every way to place the batch jobs, the most valuable first."""
+    empty = inherited(replace(scenario, batch=()))
+    taken = [(gpu, step) for gpu, row in enumerate(empty) for step, cell in enumerate(row) if cell != NOTHING]
+    ways = [[_laid(scenario, job, place) for place in places(scenario, job)] for job in scenario.batch]
     found = []
-    for combination in product(*(places(scenario, job) for job in scenario.batch)):
-        grid = inherited(replace(scenario, batch=()))
-        value, legal = 0, True
-        for j, (job, place) in enumerate(zip(scenario.batch, combination, strict=True)):
-            if place is None:
-                continue
-            start, first, gpus = place
-            end = min(start + length_on(job, gpus, scenario), scenario.horizon.steps)
-            block = [(gpu, step) for gpu in range(first, first + gpus) for step in range(start, end)]
-            legal = legal and all(grid[gpu][step] == NOTHING for gpu, step in block)
-            fill(grid, first, gpus, start, end - start, j)
-            weights = sum(weight_micro(scenario, step) for step in range(start, end))
-            value += milli_per_cell(job, gpus, scenario) * gpus * weights
-        if legal:
+    for combination in product(*ways):
+        cells = [*taken, *(cell for cells, _ in combination for cell in cells)]
+        if len(set(cells)) == len(cells):
+            grid = [list(row) for row in empty]
+            for j, (block, _) in enumerate(combination):
+                for gpu, step in block:
+                    grid[gpu][step] = j
+            value = sum(worth for _, worth in combination)
             found.append((Fraction(value * scenario.horizon.step_s, 3600 * 10**9), grid))
     return sorted(found, key=lambda pair: -pair[0])
 
 
-def least_penalty(scenario: AllocationScenario, grid: Grid) -> Fraction | None:
+def _laid(scenario: AllocationScenario, job: BatchJob, place: Place) -> tuple[list[tuple[int, int]], int]:
+    """Cells (GPU, step) of a job at a place, and what they earn."""
+    if place is None:
+        return [], 0
+    start, first, gpus = place
+    steps = range(start, min(start + length_on(job, gpus, scenario), scenario.horizon.steps))
+    weights = sum(weight_micro(scenario, step) for step in steps)
+    cells = [(gpu, step) for gpu in range(first, first + gpus) for step in steps]
+    return cells, milli_per_cell(job, gpus, scenario) * gpus * weights
+
+
+def least_penalty(scenario: AllocationScenario, grid: Grid, known: Known) -> Fraction | None:
     """The least penalty with which the apps can live beside the batch work, None where none can.
 
-    Walks step by step over every assignment of GPUs to apps, and how much of each budget is spent.
+    Walks step by step over every assignment of GPUs to apps, and how much of each budget is spent. What is paid is
+    counted in whole billionths of priority x GPU-seconds.
     """
     apps, gpus = scenario.realtime, range(scenario.cluster.gpus)
-    hours = Fraction(scenario.horizon.step_s, 3600)
-    factor = Fraction(round(Fraction(scenario.objective.shortfall_penalty) * 10**6), 10**6)
-    price = [factor * Fraction(thousandths(app.priority), 1000) * hours for app in apps]
+    factor = round(Fraction(scenario.objective.shortfall_penalty) * 10**6)
+    price = [factor * thousandths(app.priority) * scenario.horizon.step_s for app in apps]
     unknown = tuple(-2 for _ in gpus)
-    states: dict[tuple[Owners, tuple[int, ...]], Fraction] = {(unknown, (0,) * len(apps)): Fraction(0)}
+    states: dict[tuple[Owners, tuple[int, ...]], int] = {(unknown, (0,) * len(apps)): 0}
     for step in range(scenario.horizon.steps):
         choices = [range(-1, len(apps)) if grid[gpu][step] == NOTHING else (-1,) for gpu in gpus]
-        following: dict[tuple[Owners, tuple[int, ...]], Fraction] = {}
+        following: dict[tuple[Owners, tuple[int, ...]], int] = {}
         for owners in product(*choices):
-            cost = Fraction(0)
+            cost = 0
             for r, app in enumerate(apps):
                 cost += price[r] * max(0, app.demand[step] - owners.count(r))
             for (before, spent), paid in states.items():
-                after = _spent(scenario, before, owners, spent)
+                move = before, owners, spent
+                if move not in known:
+                    known[move] = _spent(scenario, *move)
+                after = known[move]
                 if after is not None:
                     key = (owners, after)
                     following[key] = min(paid + cost, following.get(key, paid + cost))
         states = following
-    return min(states.values(), default=None)
+    least = min(states.values(), default=None)
+    return None if least is None else Fraction(least, 3600 * 10**9)
 
 
 def _spent(
@@ -127,12 +140,13 @@ def optimum(scenario: AllocationScenario) -> Fraction:
     """The best objective of any legal plan."""
     best: Fraction | None = None
     known: dict[str, Fraction | None] = {}
+    moves: Known = {}
     for value, grid in batch_grids(scenario):
         if best is not None and value <= best:
             break  # a penalty only takes away
         free = str([[cell == NOTHING for cell in row] for row in grid])
         if free not in known:
-            known[free] = least_penalty(scenario, grid)
+            known[free] = least_penalty(scenario, grid, moves)
         penalty = known[free]
         if penalty is not None and (best is None or value - penalty > best):
             best = value - penalty
