@@ -74,8 +74,10 @@ TREES = st.one_of(_WIDE, _siblings(["x2", "x10", "x1"], st.one_of(_LEAF, _MIDDLE
 
 
 @st.composite
-def job_tables(draw: st.DrawFn, pools: tuple[Pool, ...], teams: list[str], most: int = 14) -> Jobs:
-    """Up to fourteen jobs, some larger than the cluster."""
+def job_tables(
+    draw: st.DrawFn, pools: tuple[Pool, ...], teams: list[str], most: int = 14, *, planned: bool = False
+) -> Jobs:
+    """Up to fourteen jobs, some larger than the cluster; ``planned``: all of some length, and with a limit."""
     count = draw(st.integers(1, most))
     gpus = sum(pool.gpus for pool in pools)
     types = sorted({pool.gpu for pool in pools})
@@ -84,9 +86,9 @@ def job_tables(draw: st.DrawFn, pools: tuple[Pool, ...], teams: list[str], most:
     def column(values: st.SearchStrategy[object]) -> list[object]:
         return draw(st.lists(values, min_size=count, max_size=count))
 
-    run = column(LENGTHS)
+    run = column(LENGTHS.filter(bool) if planned else LENGTHS)
     # Most declare a limit somewhat above the run time; some the run time itself, some none.
-    slack = column(st.sampled_from([0, 0, 1, 3, 10, NEVER]))
+    slack = column(st.sampled_from([0, 0, 1, 3, 10] if planned else [0, 0, 1, 3, 10, NEVER]))
     limits = [min(r + s, NEVER) for r, s in zip(run, slack, strict=True)]  # type: ignore[operator]
     return jobs(
         [f"j{k}" for k in range(count)],
@@ -153,6 +155,7 @@ def scenarios(
     drains: bool = True,
     changes: bool = True,
     most: int = 14,
+    planned: bool = False,
 ) -> FairshareScenario:
     """A tiny scenario; every other one stops at a horizon, and one without limits always does."""
     some_pools, budget = draw(pools), draw(TREES)
@@ -162,7 +165,7 @@ def scenarios(
         budget=budget,
         window_s=draw(st.sampled_from([10, 16, 40, 100, 1000])),
         contract=draw(CONTRACTS),
-        jobs=draw(job_tables(some_pools, teams_of(budget), most)),
+        jobs=draw(job_tables(some_pools, teams_of(budget), most, planned=planned)),
         behaviour=Behaviour(opt_out_limit_gpus=draw(st.integers(0, 4))),
         drains=draw(drain_lists(some_pools)) if drains else (),
         until_s=draw(st.one_of(st.none(), st.integers(1, 60))),
