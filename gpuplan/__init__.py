@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from gpuplan.packing.run import PackRun
     from gpuplan.traces.history import History
     from gpuplan.traces.import_file import Imported
-    from gpuplan.traces.importing import import_file, read_history
+    from gpuplan.traces.importing import import_file, import_history, read_history
 
     __version__: str
 
@@ -77,6 +77,7 @@ _HOMES = {
     "fit_durations": "gpuplan.forecast.durations",
     "idle_windows": "gpuplan.allocation.lookahead",
     "import_file": "gpuplan.traces.importing",
+    "import_history": "gpuplan.traces.importing",
     "load": "gpuplan.loading",
     "load_swf": "gpuplan.loading",
     "pack": "gpuplan.loading",
@@ -124,6 +125,7 @@ __all__ = [
     "fit_durations",
     "idle_windows",
     "import_file",
+    "import_history",
     "load",
     "load_swf",
     "pack",

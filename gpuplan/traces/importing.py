@@ -159,6 +159,27 @@ def import_file(
     return _of_jobs(history, hint, wish, name, kind, histories, service or Service())
 
 
+def import_history(history: History, *, name: str | None = None, **choices: Any) -> Imported:
+    """Make a scenario of a history that was read before.
+
+    Parameters
+    ----------
+    history
+        Of `read_history`, or of one's own (`gpuplan.traces.history.history`).
+    name
+        Of the scenario; None: that of the file.
+    **choices
+        As in `import_file`.
+
+    Raises
+    ------
+    InputError
+        With every choice that cannot be, or where the span has no job.
+    """
+    wish = _wish({**choices, "name": name})
+    return _of_jobs(history, None, wish, stem_of(history.source), "jobs", (), Service())
+
+
 def _wish(choices: Mapping[str, Any]) -> Wish:
     known = [name for name in Wish.__slots__ if not name.startswith("_")]
     unknown = [name for name in choices if name not in known]
