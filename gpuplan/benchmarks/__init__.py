@@ -12,6 +12,7 @@ def all_entries() -> tuple[Measure, ...]:
         allocation,
         exact,
         fairshare,
+        imports,
         packing,
         packing_static,
         quality,
@@ -28,4 +29,5 @@ def all_entries() -> tuple[Measure, ...]:
         *packing_static.entries(),
         *quality.entries(),
         *exact.entries(),
+        *imports.entries(),
     )

@@ -473,14 +473,14 @@ def _account(
     excluded += [row for row in outside if row[1]]
     unknown, absent = [], []
     for name in (*TEXTS[2:], *NUMBERS[:-1]):
-        values = table[name][used]
+        values = table[name][used & (table["gpus"] > 0) if name == "gpu_type" else used]
         count = int((values == ("" if values.dtype == object else UNKNOWN)).sum())
         if count and count == len(values):
             absent.append(name)
         elif count:
             unknown.append((f"unknown {name}, in rows used", count, "values"))
     told = (f"The file does not tell, for any row used: {', '.join(absent)}.",) if absent else ()
-    waits = np.isin(table["state"], [state for state, group in STATES.items() if group == "pending"])
+    waits = _mapped(table["state"], lambda state: STATES.get(state) == "pending").astype(np.bool_)
     held = used & ~waits & (table["gpus"] != UNKNOWN) & (table["elapsed_s"] != UNKNOWN)
     work = exact_sum((table["gpus"] * table["elapsed_s"])[held])
     return Account(

@@ -78,7 +78,7 @@ def replay(
         starts = np.arange(len(rows))
     else:
         rows, starts = _by_job(history, rows)
-    last = np.append(starts[1:], len(rows)) - 1
+    last = np.append(starts[1:], len(rows))[: len(starts)] - 1
     limit = np.where(history.limit_s[rows] > 0, history.limit_s[rows], NO_LIMIT)
     run = history.elapsed_s[rows]
     if attempts == "sum" and len(rows):
@@ -193,7 +193,7 @@ def by_job(history: History) -> "pd.DataFrame":
     import pandas as pd
 
     rows, starts = _by_job(history, np.flatnonzero(history.used))
-    last = rows[np.append(starts[1:], len(rows)) - 1] if len(rows) else rows
+    last = rows[np.append(starts[1:], len(rows))[: len(starts)] - 1]
     first = rows[starts]
     wait = history.wait_s[rows]
     held = np.where(

@@ -17,7 +17,8 @@ BLOCK = 1 << 24
 #: Bytes of lines that may stay open at the end of a block.
 _MOST_OPEN = 1 << 26
 
-_HEAD = 1 << 16
+#: Bytes that tell what kind of file it is.
+_HEAD = 16
 
 #: Stands for a separator of several signs.
 STAND_IN = b"\x1f"
@@ -51,7 +52,7 @@ def blocks(path: str | Path, progress: Progress | None, reading: Reading) -> Ite
     """
     source = Path(path).name or str(path)
     head = read_bytes(path, first=_HEAD)
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:200]:
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head:
         data = read_text(path, progress=progress).text.encode("utf-8", "replace")
         yield data if data.endswith(b"\n") else data + b"\n", len(data), len(data)
         return

@@ -24,6 +24,9 @@ _TIME_RULE = "must be a time such as 2026-03-04T10:00:00, Unknown or None"
 _SPAN_RULE = "must be a span of time such as 1-02:03:04, 02:03:04 or 03:04"
 _ID_RULE = "must be a job id such as 9100, 9100_4, 9100_[3-10%2] or 9100+1"
 
+#: Bytes of lines, and lines, that may wait for what follows them.
+MOST_OPEN, _LOOKED_BACK = 1 << 26, 5000
+
 #: Columns whose different texts are few, or are wanted as texts.
 ENCODED = (*TEXTS, *LIMITS, *GPUS, "priority", *USAGE)
 
@@ -144,11 +147,11 @@ class Gatherer:
             odd |= ends_elsewhere(buffer, bounds, self.layout.separator[0])
         odd |= self._without_id(buffer, starts, ends)
         if not last:
-            plain = np.flatnonzero(~odd)
-            if len(plain) and plain[-1] and len(data) - bounds[0, plain[-1]] < len(data) // 2:
-                n = int(plain[-1])  # what follows it may belong to it
-                data = data[: bounds[0, n]]
-                buffer = buffer[: len(data)]
+            n = self._until(data, bounds, odd)
+            data = data[: bounds[0, n]] if n < len(count) else data
+            buffer = buffer[: len(data)]
+            if not n:
+                return 0
         odd = odd[:n]
         found = assemble(data, bounds[:, :n], count[:n], odd, self.splitter) if odd.any() else Assembled()
         self._noted(found, first_line)
@@ -159,6 +162,14 @@ class Gatherer:
             self._read(buffer, starts[:, :n], ends[:, :n], bounds[:, :n], np.arange(n), none, first_line)
         self.lines += n
         return len(data)
+
+    def _until(self, data: bytes, bounds: Int64, odd: npt.NDArray[np.bool_]) -> int:
+        """Lines of a block that are read now: to the last one with which a record begins, which may go on behind it."""
+        n = len(odd)
+        for row in range(n - 1, max(0, n - _LOOKED_BACK), -1):
+            if not odd[row] or self.splitter.starts(data[bounds[0, row] : bounds[1, row]]):
+                return row
+        return 0 if len(data) < MOST_OPEN else n
 
     def _merged(
         self, starts: Int64, ends: Int64, bounds: Int64, plain: Int64, found: Assembled
