@@ -205,6 +205,7 @@ class JobCells:
         """
         read = {name: self._moments(name) for name in _MOMENTS if self.has(name)}
         dates = {name: found for name, found in read.items() if isinstance(found, Moments)}
+        self._refuse_odd_dates(dates)
         ordered = order_of(dates.values(), self.mapping.date_order)
         if ordered.question:
             rule = f"{ordered.question} say date_order='day-first' or 'month-first'"
@@ -240,6 +241,17 @@ class JobCells:
                 return dates
         return counted_moments(cells, unit, self.marks.decimal)
 
+    def _refuse_odd_dates(self, dates: dict[str, Moments]) -> None:
+        """Dates with the year at the end, where most have it at the start, are mistakes and no question."""
+        told = {name: ~(found.empty | found.wrong) & self._rows for name, found in dates.items()}
+        open_ = {name: (found.mark != "") & told[name] for name, found in dates.items()}
+        if 2 * sum(int(rows.sum()) for rows in open_.values()) < sum(
+            int(rows.sum()) for rows in told.values()
+        ):
+            for name, rows in open_.items():
+                self.refuse(name, rows, "must be written as most times of the file, year first")
+                dates[name].wrong[rows] = True
+
     def _awareness(self, dates: dict[str, Moments]) -> str:
         """``instants`` where most dates name their zone, else ``wall``; the others are mistakes."""
         known = {name: ~(found.empty | found.wrong) & self._rows for name, found in dates.items()}
@@ -252,7 +264,7 @@ class JobCells:
 
     def _dates(self, name: str, found: Moments, order: Any) -> Int64:
         seconds, impossible = found.seconds(order)
-        self.refuse(name, found.wrong, "must be a time such as 2026-05-04 13:00:00")
+        self.refuse(name, found.wrong & (found.mark == ""), "must be a time such as 2026-05-04 13:00:00")
         self.refuse(
             name,
             impossible,

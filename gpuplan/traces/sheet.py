@@ -40,6 +40,8 @@ MOST_COLUMNS = 2_000
 #: Lines at the start by which the separator is told, and among which the header is looked for.
 _HEAD, _TITLES = 50, 20
 
+_UNCLOSED = "must be a row of cells: a quotation mark is opened in it and never closed"
+
 #: Characters of a row that a mistake shows.
 _SHOWN = 60
 
@@ -134,11 +136,9 @@ def sheet_of(text: PlainText, names: Sequence[str] | None = None) -> Sheet:
     told = ""
     if body[:4].lower() == "sep=" and "\n" in body[:8]:  # what spreadsheets write for each other
         told, body, start = body[4:5], body[body.index("\n") + 1 :], 2
-    separator = told if told in SEPARATORS else _separator(body, text.source)
+    separator, usual = _separator(body, text.source, told)
     line, rows, blank = (
-        quoted(body, separator, start, text.source, notes)
-        if '"' in body
-        else unquoted(body, separator, start)
+        quoted(body, separator, start, usual, notes) if '"' in body else unquoted(body, separator, start)
     )
     if not rows.count:
         raise refusal(text.source, "has no header and no row: all its lines are empty")
@@ -164,17 +164,18 @@ def sheet_of(text: PlainText, names: Sequence[str] | None = None) -> Sheet:
     )
 
 
-def _separator(body: str, source: str) -> str:
-    """The sign that splits the first lines most evenly into the most cells."""
+def _separator(body: str, source: str, told: str) -> tuple[str, int]:
+    """The sign that splits the first lines most evenly, best one that splits the header so, and into how many cells."""
     lines = [line for line in body[: 1 << 16].split("\n")[:_HEAD] if line.strip()]
-    best, score = "", (0.0, 0)
-    for sign in SEPARATORS:
+    best, score, width = "", (False, 0.0, 0), 1
+    for sign in (told,) if told in SEPARATORS and told else SEPARATORS:
         counts = [len(row) for row in _csv_rows("\n".join(lines), sign)]
         usual, times = Counter(counts).most_common(1)[0] if counts else (1, 0)
-        if usual > 1 and (times / len(counts), usual) > score:
-            best, score = sign, (times / len(counts), usual)
+        found = (bool(counts) and counts[0] == usual, times / max(len(counts), 1), usual)
+        if (usual > 1 and found > score) or sign == told:
+            best, score, width = sign, found, usual
     if best:
-        return best
+        return best, width
     head = shorten(lines[0], _SHOWN) if lines else ""
     rule = "this is not a text table: no comma, semicolon, tab or bar separates cells in its first lines"
     raise InputError(
@@ -228,6 +229,7 @@ def _fitting(rows: Rows, width: int, below: int) -> Int64:
     for number in np.flatnonzero(rows.widths > width).tolist():
         fits[number] = not any(cell.strip() for cell in rows.row(number)[width:])
     fits[:below] = False
+    fits[sorted(rows.unclosed)] = False
     return np.flatnonzero(fits)
 
 
@@ -238,7 +240,9 @@ def _ragged(rows: Rows, line: Int64, fine: Int64, below: int, width: int) -> tup
     return tuple(
         Mistake(
             f"line {line[row]}",
-            f"must have {width} cells, as the header has; it has {rows.widths[row]}",
+            _UNCLOSED
+            if row in rows.unclosed
+            else f"must have {width} cells, as the header has; it has {rows.widths[row]}",
             shorten(" | ".join(rows.row(row)), _SHOWN),
             int(line[row]),
         )

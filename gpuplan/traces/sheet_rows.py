@@ -4,22 +4,33 @@ Text without quotes is split at once; with quotes by the standard library's read
 """
 
 import csv
-import io
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.inputs.errors import InputError, Mistake
-
 Int64 = npt.NDArray[np.int64]
 Strings = npt.NDArray[np.object_]
 
+#: Most lines over which a row goes on.
+MOST_LINES = 200
+
 
 class Rows:
-    """Rows of cells, ragged; `count` of them, the cells of row `r` in number `widths[r]`."""
+    """Rows of cells, ragged.
+
+    Attributes
+    ----------
+    count
+    widths : int64[count]
+        Cells of each row.
+    unclosed
+        Rows in which a quotation mark is opened and never closed.
+    """
 
     count: int
     widths: Int64
+    unclosed: set[int]
 
     def row(self, number: int) -> list[str]:
         """The cells of one row."""
@@ -33,8 +44,9 @@ class Rows:
 class _Lists(Rows):
     """Rows that were split one by one."""
 
-    def __init__(self, rows: list[list[str]]) -> None:
+    def __init__(self, rows: list[list[str]], unclosed: set[int]) -> None:
         self.rows = rows
+        self.unclosed = unclosed
         self.count = len(rows)
         self.widths = np.fromiter(map(len, rows), np.int64, len(rows))
 
@@ -69,6 +81,7 @@ class _Lines(Rows):
         self.starts, self.ends, self.widths = starts, ends, widths
         self.separator = separator
         self.count = len(starts)
+        self.unclosed = set()
 
     def row(self, number: int) -> list[str]:
         line = self.data[self.starts[number] : self.ends[number]]
@@ -135,38 +148,66 @@ def unquoted(body: str, separator: str, start: int) -> tuple[Int64, Rows, Int64]
     return kept + start, lines, np.flatnonzero(~told) + start
 
 
-def quoted(body: str, separator: str, start: int, source: str, notes: list[str]) -> tuple[Int64, Rows, Int64]:
-    """As `unquoted`, of records with quotes, which may go on over line ends; adds to `notes` what is worth one."""
-    reader = csv.reader(io.StringIO(body), delimiter=separator)
-    numbers, rows, blank, before, several = [], [], [], 0, 0
-    try:
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                numbers.append(before + start)
-                rows.append(row)
-                several += reader.line_num - before > 1
-            else:
-                blank.append(before + start)
-            before = reader.line_num
-    except csv.Error:  # a cell of more than 131,072 characters
-        raise _never_closed(source, before + start) from None
-    if body.count('"') % 2 and numbers and _ends_in_quotes(body, separator):
-        raise _never_closed(source, numbers[-1])
+def quoted(body: str, separator: str, start: int, width: int, notes: list[str]) -> tuple[Int64, Rows, Int64]:
+    """As `unquoted`, of text with quotes, in which a row may go on over line ends.
+
+    A quotation mark that is not closed must not swallow the rows below it: a row over several lines that has not
+    `width` cells, looks like several rows, or goes on over more than `MOST_LINES`, is taken line by line. Adds to
+    `notes` what is worth one.
+    """
+    lines = body.split("\n")
+    numbers, blank, several = [], [], 0
+    rows: list[list[str]] = []
+    unclosed: set[int] = set()
+    at = 0
+    last = len(lines) - (not lines[-1])
+    while at < last:
+        line = lines[at]
+        if '"' not in line:
+            row, took, closed = line.split(separator), 1, True
+        else:
+            row, took, closed = _record(lines, at, separator, width)
+            several += took > 1
+        if any(cell.strip() for cell in row):
+            if not closed:
+                unclosed.add(len(rows))
+            numbers.append(at + start)
+            rows.append(row)
+        else:
+            blank.append(at + start)
+        at += took
     if several:
         notes.append(f"Rows with a line break within quotes: {several:,}.")
-    return np.array(numbers, np.int64), _Lists(rows), np.array(blank, np.int64)
+    return np.array(numbers, np.int64), _Lists(rows, unclosed), np.array(blank, np.int64)
 
 
-def _never_closed(source: str, line: int) -> InputError:
-    rule = "must be a row of cells: a quotation mark is opened in it and never closed"
-    return InputError(source, [Mistake(f"line {line}", rule, line=line)])
-
-
-def _ends_in_quotes(body: str, separator: str) -> bool:
-    """Whether the text ends within a quoted cell."""
+def _record(lines: list[str], at: int, separator: str, width: int) -> tuple[list[str], int, bool]:
+    """The record that begins on a line, how many lines it takes, and whether its quotes are closed."""
+    reader = csv.reader(
+        (line + "\n" for line in islice(lines, at, at + MOST_LINES)), delimiter=separator, strict=True
+    )
     try:
-        for _ in csv.reader(io.StringIO(body + "\n"), delimiter=separator, strict=True):
+        row = next(reader)
+        took = reader.line_num
+        if took == 1 or (len(row) == width and not _two_rows(lines[at : at + took], separator, width)):
+            return row, took, True
+    except (csv.Error, StopIteration):
+        pass
+    closed = True
+    try:
+        for _ in csv.reader([lines[at] + "\n"], delimiter=separator, strict=True):
             pass
     except csv.Error as error:
-        return "end of data" in str(error)
-    return False
+        closed = "end of data" not in str(error)  # what stands behind a closing quote is read as it is
+    row = next(csv.reader([lines[at]], delimiter=separator), [])
+    return row, 1, closed
+
+
+def _two_rows(lines: list[str], separator: str, width: int) -> bool:
+    """Whether lines of one record look like rows of their own, between two quotation marks that went astray."""
+    cuts = width - 1
+    return (
+        lines[0].count('"') == 1
+        and lines[0].count(separator) >= cuts
+        and any(line.count(separator) == cuts for line in lines[1:])
+    )

@@ -321,7 +321,6 @@ def _iso(cells: Strings) -> Moments | None:
     month, day, hour, minute, second = (digits[:, k] * 10 + digits[:, k + 1] for k in range(4, 14, 2))
     if (hour > 23).any() or (minute > 59).any() or (second > 59).any():
         return None
-    none = np.zeros(len(cells), np.bool_)
     return Moments(
         cells,
         year,
@@ -330,9 +329,7 @@ def _iso(cells: Strings) -> Moments | None:
         3600 * hour + 60 * minute + second - offset,
         np.full(len(cells), bool(tail)),
         np.full(len(cells), "", object),
-        none,
-        none,
-        none,
+        *(np.zeros(len(cells), np.bool_) for _ in range(3)),
     )
 
 

@@ -1,6 +1,7 @@
 """Tables of jobs: published ones by their columns, others in any form; every row accounted for, unknown kept."""
 
 import gzip
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -420,6 +421,38 @@ def test_other_real_tables_are_told_apart(shared: Path) -> None:
 
 
 # -------------------------------------------------------------------------- any input
+
+#: Longer runs: GPUPLAN_EXAMPLES=50 reads 10^5 lines that were damaged.
+MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
+
+
+@pytest.mark.parametrize("good", ["philly", "helios", "spreadsheet"])
+def test_many_damaged_lines(tmp_path: Path, good: str) -> None:
+    """2,000 lines, half of them damaged in one place: every other line is used, every line is in the account."""
+    rng = np.random.default_rng(7)
+    head, form = {
+        "philly": ("timestamp,duration,num_gpus,cluster", "2017-10-09 07:01:{k:02},{n}.0,1,11cb48"),
+        "helios": (HELIOS.split("\n")[0], "{n},u,v,1,1,1,FAILED,2020-06-09 18:41:{k:02},,,36848,0"),
+        "spreadsheet": ("id;submit;run_min;gpus", "{n};13.04.2026 08:{k:02};1,5;4"),
+    }[good]
+    count = 2_000 * MORE
+    lines = [form.format(n=n, k=n % 60) for n in range(count)]
+    damaged = rng.random(count) < 0.5
+    for n in np.flatnonzero(damaged).tolist():
+        place = int(rng.integers(len(lines[n])))
+        sign = "\u00e4x;,-.:9 =+\"'"[int(rng.integers(13))]
+        lines[n] = lines[n][:place] + sign + lines[n][place + int(rng.integers(2)) :]
+    found = read_jobs(write(tmp_path, "\n".join([head, *lines])), strict=False)
+    check(found)
+    assert found.account.read == count
+    usable = found.line[found.used]
+    assert set((np.flatnonzero(~damaged) + 2).tolist()) <= set(usable.tolist())
+
+
+def test_a_date_of_another_form_is_a_mistake_and_no_question(tmp_path: Path) -> None:
+    path = write(tmp_path, PHILLY + "17-10-09 07:01:55,1.0,1,1.0,NA\n")
+    with pytest.raises(InputError, match=r"line 5, timestamp: must be written as most times of the file"):
+        read_jobs(path)
 
 
 LINES = st.text("0123456789.,;\t|\"'-:+ eNA\u00e4=\n", max_size=40)
