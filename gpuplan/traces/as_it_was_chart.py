@@ -57,17 +57,17 @@ def as_it_was_chart(
     sets["waits"] = waits.curve_columns(runs, names, debug=False)
     sets["pyramid"] = bars.pyramid_columns(runs, names)
     half = max(200, width // 2 - gantt.BESIDE)
+    curves = waits.curve_panel("waits", names, half, "% of jobs that started within", _WAITS_PX)
     spec: Spec = {
         "vconcat": [
             {"concat": panels, "columns": 1, "spacing": 22, "resolve": {"scale": {"fill": "shared"}}},
             {
                 "hconcat": [
-                    waits.curve_panel("waits", names, half, "% of jobs that started within", _WAITS_PX),
+                    {"concat": [curves], "resolve": waits.LEGENDS},
                     bars.pyramid_panel("pyramid", names, max(150, half - _NAMES_PX + gantt.BESIDE // 2)),
                 ],
                 "spacing": 30,
-                "resolve": waits.LEGENDS
-                | {"scale": dict.fromkeys(("fill", "stroke", "strokeDash"), "independent")},
+                "resolve": {"scale": dict.fromkeys(("fill", "stroke", "strokeDash"), "independent")},
             },
         ],
         "spacing": 20,

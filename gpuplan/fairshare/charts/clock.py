@@ -60,7 +60,7 @@ class Clock:
             "title": f"{self.unit} after the start" if title else None,
             "labels": labels,
             "ticks": labels,
-            "format": "~g",
+            "format": ".6~g",  # without a precision Vega takes one of its ticks, and 10 becomes 1e+1
             "tickCount": 12,
             "labelOverlap": "parity",
         }
