@@ -107,9 +107,14 @@ def kinds_of(epochs: Epochs, start_s: Int64, length_s: Int64) -> tuple[Int64, li
     first = epochs.index(start_s)
     last = epochs.index(start_s + np.maximum(length_s - 1, 0))
     apart = np.stack((first, last, np.where(first == last, length_s, start_s)))
-    _, where, kind = np.unique(apart, axis=1, return_index=True, return_inverse=True)
-    steps = zip(start_s[where].tolist(), length_s[where].tolist(), strict=True)
-    return kind.reshape(-1).astype(np.int64), [
+    # few steps differ from the one before, and only those are compared with all others
+    new = np.ones(len(start_s), np.bool_)
+    new[1:] = (apart[:, 1:] != apart[:, :-1]).any(axis=0)
+    heads = np.flatnonzero(new)
+    _, where, kind = np.unique(apart[:, heads], axis=1, return_index=True, return_inverse=True)
+    steps = zip(start_s[heads[where]].tolist(), length_s[heads[where]].tolist(), strict=True)
+    lasting = np.diff(np.append(heads, len(start_s)))
+    return np.repeat(kind.reshape(-1).astype(np.int64), lasting), [
         epochs.seconds(start, start + length) for start, length in steps
     ]
 
