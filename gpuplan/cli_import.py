@@ -148,7 +148,9 @@ def _add_traffic(group: argparse._ArgumentGroup) -> None:
 
 def _add_reading(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--separator", metavar="SIGN", help="between the fields of sacct, where it is not |")
-    group.add_argument("--as-of", metavar="TIME", help="moment of an export of sacct, where jobs still ran")
+    group.add_argument(
+        "--as-of", metavar="TIME", help="moment of an export (sacct, Philly) in which jobs still ran"
+    )
     group.add_argument(
         "--partition-limits", metavar="L", help="limits that sacct calls Partition_Limit: gpu=1d,long=7d"
     )
@@ -304,10 +306,8 @@ def _slurm_words(options: argparse.Namespace) -> dict[str, Any]:
     from gpuplan.inputs.spans import seconds_of
 
     found: dict[str, Any] = {}
-    given = {"--as-of": options.as_of, "--partition-limits": options.partition_limits}
-    for flag, value in given.items():
-        if value is not None and options.format != "slurm":
-            raise Refusal(f"{flag} is for slurm")
+    if options.partition_limits is not None and options.format != "slurm":
+        raise Refusal("--partition-limits is for slurm")
     if options.as_of is not None:
         found["as_of"] = options.as_of
     if options.partition_limits is not None:

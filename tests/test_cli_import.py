@@ -121,6 +121,7 @@ def test_rows_with_mistakes_are_refused_and_left_out_when_told(run: Run, tmp_pat
         (("swf", "{log}", "--zone", "UTC"), "a workload log says its own"),
         (("swf", "{log}", "{log}"), "must be one file of jobs"),
         (("swf", "{log}", "--separator", ";"), "--separator is for slurm"),
+        (("swf", "{log}", "--as-of", "2026-03-02"), "is for sacct"),
         (("swf", "{log}", "--types"), "must be named in the file; none is"),
         (("swf", "{log}", "--rank", "a"), "must say of what they are"),
         (("swf", "{log}", "--weights", "a"), "must be name=number"),

@@ -73,6 +73,11 @@ def format_named(path: str | Path, given: Format | None) -> Format:
     return given
 
 
+def starts_a_list(path: str | Path) -> bool:
+    """Whether the text of a file starts like a list of JSON."""
+    return _text(_head(path)[:64]).lstrip("\ufeff \t\r\n").startswith("[")
+
+
 def stem_of(path: str | Path) -> str:
     """The name of a file without its endings, for what is made of it."""
     name = Path(path).name

@@ -9,7 +9,7 @@ from gpuplan.forecast.traffic import TrafficHistory
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 from gpuplan.traces.anonymise import RULE_BY_KEY, RULE_BY_ORDER, anonymised, without_values
-from gpuplan.traces.formats import Format, format_named, stem_of
+from gpuplan.traces.formats import Format, format_named, starts_a_list, stem_of
 from gpuplan.traces.history import History
 from gpuplan.traces.import_file import Imported
 from gpuplan.traces.importing_traffic import beside_jobs, import_traffic, traffic_of
@@ -71,6 +71,11 @@ def _history(
 ) -> tuple[History, int | None]:
     """The history, and GPUs of the cluster where the file tells them."""
     kind = format_named(path, format)
+    options = dict(options)
+    as_of = options.pop("as_of", None)
+    if as_of is not None and (kind == "swf" or (kind == "jobs" and not _is_json(path))):
+        rule = "is for sacct and for Philly's list of jobs"
+        raise InputError(Path(path).name, [Mistake("as_of", rule, as_of)])
     if kind == "swf":
         if zone is not None or options:
             rule = "must be left out: a workload log says its own"
@@ -81,13 +86,33 @@ def _history(
     if kind == "slurm":
         from gpuplan.traces.slurm import read_sacct
 
-        return read_sacct(path, zone=zone, strict=strict, progress=progress, **options), None
+        return read_sacct(path, zone=zone, as_of=as_of, strict=strict, progress=progress, **options), None
+    if kind == "jobs" and _is_json(path):
+        from gpuplan.traces.philly_attempts import read_philly_attempts
+
+        return read_philly_attempts(
+            path, zone=zone, snapshot=as_of, strict=strict, progress=progress, **options
+        ), None
+    if kind == "jobs" and _is_pai(path):
+        from gpuplan.traces.pai import read_pai
+
+        if zone is not None:
+            raise InputError(Path(path).name, [Mistake("zone", "must be left out: PAI has no dates")])
+        return read_pai(path, strict=strict, progress=progress, **options), None
     if kind == "jobs":
         from gpuplan.traces.jobs_table import read_jobs
 
         return read_jobs(path, zone=zone, strict=strict, progress=progress, **options), None
     rule = "must hold jobs here (slurm, swf, jobs)"
     raise InputError(Path(path).name, [Mistake("format", rule, kind)])
+
+
+def _is_json(path: str | Path) -> bool:
+    return Path(path).name.lower().removesuffix(".gz").endswith(".json") or starts_a_list(path)
+
+
+def _is_pai(path: str | Path) -> bool:
+    return "pai_task_table" in Path(path).name.lower()
 
 
 def import_file(
@@ -144,6 +169,9 @@ def import_file(
     if kind not in _JOBS:
         wish = _wish({"kind": "allocation", **choices})
         return import_traffic([*paths, *beside], format, zone, unit, by, service or Service(), wish)
+    options = dict(options or {})
+    if len(paths) == 2 and _is_pai(paths[0]):
+        options["jobs"] = paths.pop()
     if len(paths) > 1:
         rule = "must be one file of jobs; put several exports into one first (their headers once)"
         raise InputError("import", [Mistake("files", rule, len(paths))])
@@ -151,7 +179,7 @@ def import_file(
     if beside and wish.kind != "allocation":
         raise InputError("import", [Mistake("traffic", "is for an allocation (kind allocation)")])
     try:
-        history, hint = _history(paths[0], kind, zone, strict, progress, options or {})
+        history, hint = _history(paths[0], kind, zone, strict, progress, options)
         histories = traffic_of(beside, None, zone, unit, by)
     except InputError as error:
         raise (without_values(error, f"the {kind} file") if wish.anonymise else error) from None

@@ -1,5 +1,6 @@
 """Names of other people's files that stay text wherever they go: a terminal, a page, a spreadsheet, YAML."""
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -9,6 +10,9 @@ from gpuplan.traces.history import Strings
 
 #: Characters of a name; what is longer is cut and numbered.
 LONGEST = 120
+
+#: Names that are safe as they are, as most are.
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@#+-]{0,99}", re.ASCII)
 
 #: Stands for a name that nobody tells.
 NOBODY = "unknown"
@@ -36,15 +40,19 @@ def safe_names(
     names: dict[str, str] = {}
     gone = set(taken)
     for name in dict.fromkeys(found):
-        text = name if name.isprintable() else printable(name)
-        text = str(spreadsheet_safe(" ".join(text.split()).replace("/", slash) or empty))
-        text = text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+        text = name if _PLAIN.fullmatch(name) else _safe(name, slash, empty)
         unique, count = text, 2
         while unique in gone:
             unique, count = f"{text} ({count})", count + 1
         gone.add(unique)
         names[name] = unique
     return names
+
+
+def _safe(name: str, slash: str, empty: str) -> str:
+    text = name if name.isprintable() else printable(name)
+    text = str(spreadsheet_safe(" ".join(text.split()).replace("/", slash) or empty))
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def mapped(column: Strings, names: dict[str, str]) -> Strings:

@@ -12,6 +12,7 @@ from gpuplan.fairshare.model import HOUR, BudgetNode, FairshareScenario, Pool
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 from gpuplan.inputs.spans import span_text
+from gpuplan.text import printable
 from gpuplan.traces.history import NO_LIMIT, History, Int64, Strings
 from gpuplan.traces.names import counted, mapped, safe_names
 from gpuplan.traces.to_scenario import (
@@ -134,13 +135,10 @@ def _jobs(
 
 def _pools(work: Work, wish: Wish, size: Size, choices: Choices) -> tuple[tuple[Pool, ...], Strings]:
     """The pools, and the GPU type of each job (``""``: any)."""
-    kinds = np.array(
-        [
-            "" if set(kind) & set(":,|") else " ".join(kind.split())
-            for kind in work.history.gpu_type[work.row].tolist()
-        ],
-        object,
-    )
+    named = work.history.gpu_type[work.row]
+    # a job on several types, or on a type that others cannot name, may run anywhere
+    single = {k: "" if set(k) & set(":,|") else " ".join(printable(k).split()) for k in set(named.tolist())}
+    kinds = mapped(named, single)
     found = sorted({kind for kind in kinds.tolist() if kind})
     flat = (
         Pool(1, size.gpus)
@@ -152,8 +150,7 @@ def _pools(work: Work, wish: Wish, size: Size, choices: Choices) -> tuple[tuple[
             choices.say(
                 "GPU types", f"{len(found)} are named in the file and are not told apart (--types does)."
             )
-        kinds[:] = _NO_TYPE
-        return (flat,), kinds
+        return (flat,), np.full(len(work), _NO_TYPE, object)
     if wish.gpus is not None or wish.nodes is not None:
         rule = "must be left out with types: how many there are of each type is inferred"
         raise InputError("import", [Mistake("gpus" if wish.gpus is not None else "nodes", rule)])

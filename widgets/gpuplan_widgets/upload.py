@@ -12,7 +12,7 @@ import ipywidgets as W
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.loading import load
-from gpuplan.traces.formats import format_of
+from gpuplan.traces.formats import format_of, starts_a_list
 from gpuplan_widgets import messages
 from gpuplan_widgets.upload_words import account_html, choices_html, guess_html, mistakes_html, sentence
 
@@ -259,8 +259,8 @@ class FileOpener:
 
     def _columns(self, path: Path, mapping: Any, options: dict[str, Any]) -> Any:
         """What must be asked about the columns of a table; None: nothing."""
-        if path.name.lower().removesuffix(".gz").endswith(".json"):
-            return None
+        if starts_a_list(path) or "pai_task_table" in path.name.lower():
+            return None  # published tables with readers of their own
         from gpuplan.traces.jobs_table import guess
 
         found = guess(path) if mapping is None else mapping
