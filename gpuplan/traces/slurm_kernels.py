@@ -192,9 +192,10 @@ def offset_of(buffer: Bytes, start: int, end: int) -> Number:
     """Seconds that ``Z``, ``+01``, ``+0100`` or ``+01:00`` lies ahead of UTC; a million where it is none of them."""
     none = i64(1_000_000)
     length = end - start
-    if length == 1 and (buffer[start] & ~BIT_OF_CASE) == LETTER_Z:
+    sign = i64(buffer[start])
+    if length == 1 and sign | BIT_OF_CASE == LETTER_Z | BIT_OF_CASE:
         return i64(0)
-    if not (buffer[start] == PLUS or buffer[start] == DASH) or not (
+    if sign not in (PLUS, DASH) or not (
         length == 3 or length == 5 or (length == 6 and buffer[start + 3] == COLON)
     ):
         return none
@@ -203,7 +204,7 @@ def offset_of(buffer: Bytes, start: int, end: int) -> Number:
     if hours < 0 or hours > 26 or minutes < 0 or minutes > 59:
         return none
     ahead = hours * 3600 + minutes * 60
-    return -ahead if buffer[start] == DASH else ahead
+    return -ahead if sign == DASH else ahead
 
 
 @njit_kernel
@@ -287,7 +288,7 @@ def span_of(buffer: Bytes, start: int, end: int, unit: int) -> Number:
             days = value
             at = stop + 1
             continue
-        if value > 59 and (parts == 2 or (parts == 1 and days < 0 and stop == end)):
+        if value > 59 and parts > 0:
             return none
         total = total * 60 + value
         parts += 1

@@ -60,7 +60,7 @@ MOST_S, MOST_GPUS = 10**10, 10**7
 #: Most tasks of an array, and parts of a list of them.
 _MOST_TASKS, _MOST_PARTS = 10**7, 10_000
 
-_SPAN = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,2}))?(?:\.(\d+))?", re.A)
+_SPAN = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})(?::(\d{1,9}))?(?::(\d{1,9}))?(?:\.(\d+))?", re.A)
 _INDICES = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.A)
 _WHOLE = re.compile(r"\d{1,15}", re.A)
 _PARENTHESIS = re.compile(r"\([^()]*\)")
