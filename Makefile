@@ -19,8 +19,10 @@ NOTEBOOKS := $(sort $(filter-out notebooks/real-%,$(wildcard notebooks/*.ipynb))
 REAL_NOTEBOOKS := $(sort $(wildcard notebooks/real-*.ipynb))
 SHARED := $(wildcard ../shared/traces)
 
-# One process for each core; every file in one of them (see tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# One process more than cores, for tests in the browser wait more than they compute; every file in one of them (see
+# tests/conftest.py).
+WORKERS := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # nbval runs every notebook and compares every output with the committed one.
 NBVAL := --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg \

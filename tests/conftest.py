@@ -18,9 +18,9 @@ SHARED_ABSENT = "shared data not present"
 #: Markers of the tests that must run in CI.
 MUST_RUN = ("browser", "notebook")
 
-#: A folder whose tests share what is dear to start, and what takes longest.
+#: A folder whose tests share what is dear to start, and what takes longest, the longest first.
 BROWSER = "tests/browser/"
-LONGEST = (BROWSER, "tests/allocation/test_bounds.py")
+LONGEST = (BROWSER, "tests/allocation/test_bounds.py", "notebooks/", "tests/notebooks/", "tests/packing/")
 
 # Shared machines stall; a test that is slow once is not wrong. CI repeats the same examples.
 settings.register_profile("gpuplan", deadline=None, derandomize="CI" in os.environ)
@@ -73,10 +73,16 @@ def chromium() -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever lies in tests/browser is a browser test, marked or not; what takes longest begins first."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    items.sort(key=_turn)
     for item in items:
         if CHECKOUT / "tests" / "browser" in item.path.parents:
             item.add_marker("browser")
+
+
+def _turn(item: pytest.Item) -> int:
+    """Place in line: a long file that begins last would keep one process busy while the others are done."""
+    places = [place for place, start in enumerate(LONGEST) if item.nodeid.startswith(start)]
+    return places[0] if places else len(LONGEST)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
