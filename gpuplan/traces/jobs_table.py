@@ -226,7 +226,7 @@ def _attempts(job: Strings, used: Bools, row: JobTimes, unique: bool) -> Int64:
         return attempt
     codes = pd.factorize(job)[0]
     rows = np.flatnonzero(used)
-    if len(np.unique(codes[rows])) == len(rows):
+    if not len(rows) or np.bincount(codes[rows]).max() == 1:
         return attempt
     when = np.where(row.start != UNKNOWN, row.start, row.submit)
     order = rows[np.lexsort((rows, when[rows], codes[rows]))]

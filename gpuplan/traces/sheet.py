@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.traces.plain_text import PlainText, Progress, read_text, refusal
+from gpuplan.traces.plain_text import PlainText, Progress, free_memory, read_text, refusal
 from gpuplan.traces.sheet_rows import Rows, quoted, unquoted
 
 Int64 = npt.NDArray[np.int64]
@@ -33,6 +33,9 @@ TOTALS = frozenset(
         *("totale", "somme", "moyenne", "suma", "soma", "totaal", "summa"),
     )
 )
+
+#: Bytes of memory that a cell needs while a table is read (measured: 90 of twelve short columns).
+MEMORY_PER_CELL = 110
 
 #: Most columns of a table.
 MOST_COLUMNS = 2_000
@@ -137,6 +140,7 @@ def sheet_of(text: PlainText, names: Sequence[str] | None = None) -> Sheet:
     if body[:4].lower() == "sep=" and "\n" in body[:8]:  # what spreadsheets write for each other
         told, body, start = body[4:5], body[body.index("\n") + 1 :], 2
     separator, usual = _separator(body, text.source, told)
+    _refuse_large(body, separator, text.source)
     line, rows, blank = (
         quoted(body, separator, start, usual, notes) if '"' in body else unquoted(body, separator, start)
     )
@@ -181,6 +185,15 @@ def _separator(body: str, source: str, told: str) -> tuple[str, int]:
     raise InputError(
         source, [Mistake("", rule, head, 1)] if head else [Mistake("", "all its lines are empty")]
     )
+
+
+def _refuse_large(body: str, separator: str, source: str) -> None:
+    """Raise where the cells would not fit into memory (short cells take much more than their text)."""
+    cells = body.count(separator) + body.count("\n")
+    free = free_memory()
+    if free is not None and cells * MEMORY_PER_CELL > free:
+        allowed = f"{cells:,} cells, where memory allows {free // MEMORY_PER_CELL:,}"
+        raise refusal(source, f"is too large: {allowed}; cut it by date, or leave out columns")
 
 
 def _csv_rows(text: str, sign: str) -> list[list[str]]:

@@ -68,7 +68,9 @@ def marks_of(columns: Iterable[Strings], separator: str, decimal: Mark | None = 
     told: dict[str, int] = {".": 0, ",": 0}
     either = ""
     for cells in columns:
-        found_here = 0
+        found_here, text = 0, "\n".join(cells.tolist())
+        if "." not in text and "," not in text:
+            continue
         for text in dict.fromkeys(cells.tolist()):
             if ("." not in text and "," not in text) or found_here >= _ENOUGH:
                 continue

@@ -117,14 +117,9 @@ class _Lines(Rows):
         """Whether a cell may begin or end with a blank."""
         if "\u00a0" in text or text != text.strip():
             return True
-        signs = np.frombuffer(text.encode("utf-8"), np.uint8)
-        blank = (signs == 32) | (signs == 12)
-        if self.separator != "\t":
-            blank |= signs == 9
-        if not blank.any():
-            return False
-        edge = (signs == ord(self.separator)) | (signs == 10)
-        return bool((blank[1:] & edge[:-1]).any() or (blank[:-1] & edge[1:]).any())
+        blanks = [blank for blank in " \t\f" if blank != self.separator and blank in text]
+        pairs = [(blank, edge) for blank in blanks for edge in (self.separator, "\n")]
+        return any(blank + edge in text or edge + blank in text for blank, edge in pairs)
 
 
 def unquoted(body: str, separator: str, start: int) -> tuple[Int64, Rows, Int64]:
@@ -206,8 +201,6 @@ def _record(lines: list[str], at: int, separator: str, width: int) -> tuple[list
 def _two_rows(lines: list[str], separator: str, width: int) -> bool:
     """Whether lines of one record look like rows of their own, between two quotation marks that went astray."""
     cuts = width - 1
-    return (
-        lines[0].count('"') == 1
-        and lines[0].count(separator) >= cuts
-        and any(line.count(separator) == cuts for line in lines[1:])
-    )
+    if cuts < 2 or lines[0].count('"') != 1 or lines[0].count(separator) < cuts - 1:
+        return False
+    return any(line.count(separator) == cuts for line in lines[1:])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuplan.inputs.errors import InputError
-from gpuplan.traces.history import NO_LIMIT, UNKNOWN, History
+from gpuplan.traces.history import NO_LIMIT, REPEAT, UNKNOWN, History
 from gpuplan.traces.jobs_table import guess, read_jobs
 from gpuplan.traces.openb import read_pods
 from gpuplan.traces.pai import read_pai
@@ -445,8 +445,9 @@ def test_many_damaged_lines(tmp_path: Path, good: str) -> None:
     found = read_jobs(write(tmp_path, "\n".join([head, *lines])), strict=False)
     check(found)
     assert found.account.read == count
-    usable = found.line[found.used]
-    assert set((np.flatnonzero(~damaged) + 2).tolist()) <= set(usable.tolist())
+    # A damaged number may make a line the same as another; either of the two is used then.
+    fine = {*found.line[found.used].tolist(), *found.lines(REPEAT)}
+    assert set((np.flatnonzero(~damaged) + 2).tolist()) <= fine
 
 
 def test_a_date_of_another_form_is_a_mistake_and_no_question(tmp_path: Path) -> None:

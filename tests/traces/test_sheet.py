@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuplan.inputs.errors import InputError
+from gpuplan.traces import sheet as sheet_module
 from gpuplan.traces.plain_text import PlainText
 from gpuplan.traces.sheet import Sheet, sheet_of
 from gpuplan.traces.sheet_durations import batch_limit, durations_of
@@ -112,6 +113,15 @@ def test_a_line_of_totals_at_the_end() -> None:
 def test_what_is_no_table(lines: list[str], words: str) -> None:
     with pytest.raises(InputError, match=words):
         sheet(*lines)
+
+
+def test_more_cells_than_memory_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six separators and line ends are at most 6 cells."""
+    monkeypatch.setattr(sheet_module, "free_memory", lambda: 6 * sheet_module.MEMORY_PER_CELL)
+    assert len(sheet("a,b", "1,2", "3,4")) == 2
+    monkeypatch.setattr(sheet_module, "free_memory", lambda: 6 * sheet_module.MEMORY_PER_CELL - 1)
+    with pytest.raises(InputError, match="is too large: 6 cells"):
+        sheet("a,b", "1,2", "3,4")
 
 
 def test_a_column_that_is_not_there_is_told_with_those_that_are() -> None:
