@@ -4,16 +4,34 @@ Unknown is a value of its own: `UNKNOWN` in columns of numbers, an empty text in
 multiplied or compared with a value. A limit that is known to be none is `NO_LIMIT`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.fairshare.model import NEVER
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake
+from gpuplan.traces.history_account import account_of, exact_sum, line_list, mapped, types_of
+from gpuplan.traces.history_words import (
+    CONTRADICTION,
+    GROUPS,
+    LONE_STEP,
+    NO_LIMIT,
+    NO_SUBMISSION,
+    NUMBERS,
+    REASONS,
+    REPEAT,
+    STATES,
+    STEP,
+    SUMMARY,
+    SUPERSEDED,
+    TEXTS,
+    UNKNOWN,
+    UNREADABLE,
+    USED,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,78 +42,30 @@ Int64 = npt.NDArray[np.int64]
 Strings = npt.NDArray[np.object_]
 Bools = npt.NDArray[np.bool_]
 
-#: A number that is not known.
-UNKNOWN = -1
-
-#: A limit that is known to be none.
-NO_LIMIT = NEVER
-
-#: Why a row is no attempt of a job, by code; 0: it is one.
-REASONS = (
-    "",
-    "cannot be read",
-    "a step of a job, which has a row of its own",
-    "a step of a job that has no row here",
-    "the same line as an earlier one",
-    "a later record of the same attempt stands in its place",
-    "a summary line, not a job",
-    "never arrived: no submission is told",
-    "processors or GPUs contradict the cluster",
-)
-USED, UNREADABLE, STEP, LONE_STEP, REPEAT, SUPERSEDED, SUMMARY, NO_SUBMISSION, CONTRADICTION = range(9)
-
-#: States as every reader names them, and the group of each.
-STATES: Mapping[str, str] = {
-    "completed": "completed",
-    "cancelled": "cancelled",
-    "failed": "failed",
-    "timeout": "failed",
-    "out_of_memory": "failed",
-    "node_fail": "failed",
-    "deadline": "failed",
-    "boot_fail": "failed",
-    "launch_failed": "failed",
-    "reconfig_fail": "failed",
-    "preempted": "preempted",
-    "requeued": "preempted",
-    "revoked": "revoked",
-    "running": "running",
-    "suspended": "running",
-    "completing": "running",
-    "configuring": "running",
-    "resizing": "running",
-    "signaling": "running",
-    "stage_out": "running",
-    "stopped": "running",
-    "power_up_node": "running",
-    "pending": "pending",
-    "requeue_hold": "pending",
-    "requeue_fed": "pending",
-    "resv_del_hold": "pending",
-    "special_exit": "pending",
-    "unknown": "unknown",
-}
-
-#: Groups of states, in the order of tables and charts.
-GROUPS = ("completed", "failed", "cancelled", "preempted", "revoked", "running", "pending", "unknown")
-
-#: Line numbers that a reason names; the rest are counted.
-_LINES_NAMED = 5
-
-#: Columns of texts, and of numbers (with what stands where a reader has none).
-TEXTS = ("job", "parent", "user", "team", "partition", "qos", "name", "cluster", "gpu_type", "state")
-NUMBERS = (
-    "submit_s",
-    "eligible_s",
-    "start_s",
-    "end_s",
-    "elapsed_s",
-    "limit_s",
-    "gpus",
-    "requested_gpus",
-    "priority",
-    "together",
-)
+__all__ = [
+    "CONTRADICTION",
+    "GROUPS",
+    "LONE_STEP",
+    "NO_LIMIT",
+    "NO_SUBMISSION",
+    "REASONS",
+    "REPEAT",
+    "STATES",
+    "STEP",
+    "SUMMARY",
+    "SUPERSEDED",
+    "UNKNOWN",
+    "UNREADABLE",
+    "USED",
+    "Bools",
+    "History",
+    "Int64",
+    "Strings",
+    "exact_sum",
+    "history",
+    "line_list",
+    "types_of",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,7 +175,7 @@ class History:
     @property
     def group(self) -> Strings:
         """Group of the state of each row (`GROUPS`), object[R]."""
-        return _mapped(self.state, lambda state: STATES.get(state, "unknown"))
+        return mapped(self.state, lambda state: STATES.get(state, "unknown"))
 
     @property
     def running(self) -> Bools:
@@ -441,7 +411,9 @@ def history(
     for column in table.values():
         column.flags.writeable = False
     outside = tuple(excluded)
-    account = _account(source, rows, table, outside, tuple(changed), tuple(amounts), tuple(rules), as_of_from)
+    account = account_of(
+        source, rows, table, outside, tuple(changed), tuple(amounts), tuple(rules), as_of_from
+    )
     return History(
         source,
         **table,
@@ -451,73 +423,6 @@ def history(
         as_of_s=as_of_s,
         as_of_from=as_of_from,
     )
-
-
-def _account(
-    source: str,
-    rows: str,
-    table: dict[str, Any],
-    outside: tuple[tuple[str, int], ...],
-    changed: tuple[tuple[str, int], ...],
-    amounts: tuple[tuple[str, float, str], ...],
-    rules: tuple[str, ...],
-    as_of_from: str,
-) -> Account:
-    reason, line = table["reason"], table["line"]
-    used = reason == USED
-    excluded = [
-        (f"{text} ({line_list(line[reason == code])})", int((reason == code).sum()))
-        for code, text in enumerate(REASONS)
-        if code and (reason == code).any()
-    ]
-    excluded += [row for row in outside if row[1]]
-    unknown, absent = [], []
-    for name in (*TEXTS[2:], *NUMBERS[:-1]):
-        values = table[name][used & (table["gpus"] > 0) if name == "gpu_type" else used]
-        count = int((values == ("" if values.dtype == object else UNKNOWN)).sum())
-        if count and count == len(values):
-            absent.append(name)
-        elif count:
-            unknown.append((f"unknown {name}, in rows used", count, "values"))
-    told = (f"The file does not tell, for any row used: {', '.join(absent)}.",) if absent else ()
-    waits = _mapped(table["state"], lambda state: STATES.get(state) == "pending").astype(np.bool_)
-    held = used & ~waits & (table["gpus"] != UNKNOWN) & (table["elapsed_s"] != UNKNOWN)
-    work = exact_sum((table["gpus"] * table["elapsed_s"])[held])
-    return Account(
-        source,
-        rows,
-        len(line) + sum(count for _, count in outside),
-        int(used.sum()),
-        tuple(excluded),
-        tuple(row for row in changed if row[1]),
-        (("held: GPUs x run time", work / 3600, "GPU-hours"), *amounts, *unknown),
-        (*rules, *([as_of_from] if as_of_from else []), *told),
-        made="history",
-    )
-
-
-def line_list(lines: Int64) -> str:
-    """``line 7``; ``lines 7, 9, 12, 15, 20 and 1,200 more``."""
-    named = ", ".join(str(n) for n in lines[:_LINES_NAMED].tolist())
-    more = f" and {len(lines) - _LINES_NAMED:,} more" if len(lines) > _LINES_NAMED else ""
-    return f"line{'s' if len(lines) > 1 else ''} {named}{more}"
-
-
-def exact_sum(values: Int64) -> int:
-    """The sum as a whole number of any size (64 bits are not enough for a million of the largest values)."""
-    high, low = values >> 32, values & 0xFFFFFFFF
-    return (int(high.sum()) << 32) + int(low.sum())
-
-
-def types_of(text: str, gpus: int) -> dict[str, int]:
-    """GPUs by type from a `History.gpu_type`: ``a100:2,h100:1`` of 4 is 2, 1, and 1 ``unknown``."""
-    if not text:
-        return {"unknown": gpus}
-    if ":" not in text:
-        return {text: gpus}
-    found = {kind: int(count) for kind, _, count in (part.rpartition(":") for part in text.split(","))}
-    rest = gpus - sum(found.values())
-    return found | ({"unknown": rest} if rest > 0 else {})
 
 
 def _texts(values: Any, n: int) -> Strings:
@@ -536,10 +441,3 @@ def _codes(texts: Strings) -> Int64:
     import pandas as pd
 
     return np.asarray(pd.factorize(texts)[0], np.int64)
-
-
-def _mapped(texts: Strings, to: Any) -> Strings:
-    import pandas as pd
-
-    codes, values = pd.factorize(texts)
-    return np.array([to(value) for value in values], object)[codes] if len(texts) else texts
