@@ -13,6 +13,7 @@ from gpuplan.forecast.capacity import Replica, size
 from gpuplan.forecast.traffic import TrafficHistory, epoch_s
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.days import days_of, midnight_s, text_of
+from gpuplan.traces.names import counted
 from gpuplan.traces.to_scenario import Choices
 
 #: Unit of traffic that is GPUs already.
@@ -139,7 +140,7 @@ def apps_of(
     load = f", planned for {service.target_load:.0%} of it" if service.target_load != 1 else ""
     made.choices.say(
         "Traffic",
-        f"The mean of each step, {carried}{load}; replicas of {service.replica_gpus} GPUs; priority "
+        f"The mean of each step, {carried}{load}; replicas of {counted(service.replica_gpus, 'GPU')}; priority "
         f"{service.priority:g}; swap cap {'none' if service.max_swap is None else service.max_swap}.",
     )
     return Apps(tuple(apps), made.choices)

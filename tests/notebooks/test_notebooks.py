@@ -60,6 +60,7 @@ def test_the_notebooks_of_the_issue_are_there() -> None:
         "03-when-forecasts-are-wrong.ipynb",
         "04-budgets-not-priorities.ipynb",
         "05-what-fits-where.ipynb",
+        "06-your-own-cluster.ipynb",
         "real-philly-day.ipynb",
         "real-days-as-they-unfold.ipynb",
         "real-weeks-of-virtual-clusters.ipynb",
