@@ -24,17 +24,21 @@ def violations(problem: "Problem", raw: "RawPack") -> list[str]:
 def _sources(problem: "Problem", raw: "RawPack") -> list[str]:
     """A model comes from disk until a first copy of it was ready; always where nothing is kept in host memory."""
     rows = raw.copies
-    there = np.full(len(problem.needed), NEVER, np.int64)
-    np.minimum.at(there, rows.model, np.where(rows.for_task < 0, -1, rows.ready_us))
+    # transfers that were under way are over before others begin at an instant; one that takes no time may come later
+    ready = np.where(rows.for_task < 0, -2, 2 * rows.ready_us + (rows.load_us == rows.ready_us))
+    order = np.lexsort((ready, rows.model))
+    first = np.append(True, np.diff(rows.model[order]) != 0)[: len(order)]
+    there = np.full(len(problem.needed), 2 * NEVER, np.int64)
+    there[rows.model[order[first]]] = ready[order[first]]
+    # for the first of a model itself, the next one
+    others = there[rows.model]
+    others[order[first]] = np.append(np.where(first, 2 * NEVER, ready[order]), 2 * NEVER)[1:][first]
     known = (rows.load_us < NEVER) & (rows.for_task >= 0)
     if not problem.scenario.gpus.host_cache:
         wrong = known & (rows.from_disk != 1)
     else:
-        cached = there[rows.model]
-        wrong = known & (
-            ((rows.from_disk == 1) & (rows.load_us > cached))
-            | ((rows.from_disk == 0) & (rows.load_us < cached))
-        )
+        from_disk = rows.from_disk == 1
+        wrong = known & np.where(from_disk, 2 * rows.load_us >= others, rows.load_us < others // 2)
     wrong = wrong | (~known & (rows.from_disk != 0))
     return sentences(
         np.flatnonzero(wrong),
