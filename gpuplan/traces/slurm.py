@@ -16,8 +16,9 @@ from gpuplan.traces import slurm_blocks
 from gpuplan.traces.history import History, line_list
 from gpuplan.traces.plain_text import Progress, free_memory, refusal
 from gpuplan.traces.slurm_columns import Gatherer
-from gpuplan.traces.slurm_history import Choices, history_of
+from gpuplan.traces.slurm_history import history_of
 from gpuplan.traces.slurm_layout import TIMES, Layout, layout_of
+from gpuplan.traces.slurm_times import Choices
 
 #: Bytes of memory that a record takes, in its columns and in those of the history.
 _PER_RECORD = 1000
@@ -92,24 +93,21 @@ def _gather(
     reading = slurm_blocks.Reading()
     gatherer: Gatherer | None = None
     rest, written, line, free = b"", b"|", 1, free_memory()
-    for data, done, size in slurm_blocks.blocks(path, progress, reading):
+    for block in slurm_blocks.blocks(path, progress, reading):
+        data = block.data
         if gatherer is None:
             layout, data, line = _first(source, data, separator, columns)
             written = layout.separator
-            layout = _one_sign(layout)
-            gatherer = Gatherer(layout)
+            gatherer = Gatherer(_one_sign(layout))
         if len(written) > 1:
             data = slurm_blocks.one_sign(data, written)
         data = rest + data
-        taken = gatherer.add(data, line + gatherer.lines, False) if data else 0
-        rest = data[taken:]
-        memory = _PER_RECORD * gatherer.rows * size // max(done, 1)
+        rest = data[gatherer.add(data, line + gatherer.lines, block.last) :] if data else b""
+        memory = _PER_RECORD * gatherer.rows * block.size // max(block.done, 1)
         if free is not None and memory > free:
-            raise slurm_blocks.too_large(source, size, memory, free)
+            raise slurm_blocks.too_large(source, block.size, memory, free)
     if gatherer is None:
         raise refusal(source, "this is an empty file")
-    if rest:
-        gatherer.add(rest, line + gatherer.lines, True)
     if not gatherer.rows:
         shown = ", ".join(gatherer.layout.shown)
         raise refusal(source, f"has a header ({shown}) and no record of a job")

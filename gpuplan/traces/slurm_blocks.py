@@ -42,8 +42,27 @@ class Reading:
     n_nulls: int = 0
 
 
-def blocks(path: str | Path, progress: Progress | None, reading: Reading) -> Iterator[tuple[bytes, int, int]]:
-    """The file in blocks that end with a line feed, each with the bytes of the file read so far, and all of them.
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of a file, each with its line feed.
+
+    Attributes
+    ----------
+    data
+    done, size
+        Bytes of the file that are read so far, and all of them.
+    last
+        Whether it is the last one.
+    """
+
+    data: bytes
+    done: int
+    size: int
+    last: bool
+
+
+def blocks(path: str | Path, progress: Progress | None, reading: Reading) -> Iterator[Block]:
+    """The file in blocks of whole lines.
 
     Raises
     ------
@@ -54,7 +73,7 @@ def blocks(path: str | Path, progress: Progress | None, reading: Reading) -> Ite
     head = read_bytes(path, first=_HEAD)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head:
         data = read_text(path, progress=progress).text.encode("utf-8", "replace")
-        yield data if data.endswith(b"\n") else data + b"\n", len(data), len(data)
+        yield Block(data if data.endswith(b"\n") else data + b"\n", len(data), len(data), True)
         return
     try:
         before = os.stat(path)
@@ -81,15 +100,16 @@ def _whole_lines(
     size: int,
     progress: Progress | None,
     reading: Reading,
-) -> Iterator[tuple[bytes, int, int]]:
+) -> Iterator["Block"]:
     rest, line, first = b"", 1, True
+    found = unpacked.read(BLOCK)
     while True:
-        found = unpacked.read(BLOCK)
+        following = unpacked.read(BLOCK) if found else b""
         data = rest + found
         if first:
             data = data.removeprefix(b"\xef\xbb\xbf")
             first = False
-        if found:
+        if following:
             cut = data.rfind(b"\n") + 1
             data, rest = data[:cut], data[cut:]
             if len(rest) > _MOST_OPEN:
@@ -99,11 +119,12 @@ def _whole_lines(
         if data:
             data = _clean(data, line, reading)
             line += data.count(b"\n")
-            yield data, file.tell(), size
+            yield Block(data, file.tell(), size, not following)
         if progress is not None:
             progress(file.tell(), size)
-        if not found:
+        if not following:
             return
+        found = following
 
 
 def _clean(data: bytes, line: int, reading: Reading) -> bytes:

@@ -1,24 +1,20 @@
 """From blocks of a `sacct` export to columns: numbers, seconds, and codes of texts; every field that cannot be read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.inputs.errors import MISSING, Mistake
 from gpuplan.traces import slurm_kernels as kernels
 from gpuplan.traces.grid import FIRST_S, LAST_S
 from gpuplan.traces.history import UNKNOWN
 from gpuplan.traces.slurm_layout import GPUS, LIMITS, TEXTS, TIMES, USAGE, Layout
-from gpuplan.traces.slurm_records import Assembled, Splitter, assemble
+from gpuplan.traces.slurm_records import Assembled, Splitter, assemble, last_cut
+from gpuplan.traces.slurm_table import NAMED, Mistakes, Table, Vocabulary
 from gpuplan.traces.slurm_words import MOST_S, NOTHING_WORDS
 
 Int64 = npt.NDArray[np.int64]
-
-#: Mistakes that are told one by one; the rest are counted.
-NAMED = 1000
 
 _TIME_RULE = "must be a time such as 2026-03-04T10:00:00, Unknown or None"
 _SPAN_RULE = "must be a span of time such as 1-02:03:04, 02:03:04 or 03:04"
@@ -29,88 +25,6 @@ MOST_OPEN, _LOOKED_BACK = 1 << 26, 5000
 
 #: Columns whose different texts are few, or are wanted as texts.
 ENCODED = (*TEXTS, *LIMITS, *GPUS, "priority", *USAGE)
-
-
-class Mistakes:
-    """Fields that cannot be read: the first of them with line and text, of the rest how many."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        self.found: list[Mistake] = []
-        self.more: dict[tuple[str, str], int] = {}
-
-    def tell(self, name: str, rule: str, lines: Int64, texts: list[str] | str) -> None:
-        """Tell a rule that a column of some lines breaks; `name` is ``""`` where the line as a whole is wrong."""
-        room = max(0, NAMED - len(self.found))
-        shown = self.layout.shown_as(name) if name else ""
-        for k, line in enumerate(lines[:room].tolist()):
-            text = texts if isinstance(texts, str) else texts[k]
-            where = f"line {line}, {shown}" if shown else f"line {line}"
-            self.found.append(Mistake(where, rule, text if text or name else MISSING, line))
-        if len(lines) > room:
-            self.more[shown, rule] = self.more.get((shown, rule), 0) + len(lines) - room
-
-    def all(self) -> list[Mistake]:
-        """Every mistake, by line, then those that are only counted."""
-        told = sorted(self.found, key=lambda mistake: mistake.line or 0)
-        rest = [Mistake(name, f"{rule}: {n:,} more lines") for (name, rule), n in self.more.items()]
-        return [*told, *rest]
-
-
-@dataclass(slots=True)
-class Vocabulary:
-    """The different texts of a column, numbered in order of appearance."""
-
-    number: dict[bytes, int] = field(default_factory=dict)
-
-    def codes(self, texts: list[bytes]) -> npt.NDArray[np.int32]:
-        """The number of each text; new ones are added."""
-        number = self.number
-        return np.array([number.setdefault(text, len(number)) for text in texts], np.int32)
-
-    def texts(self) -> list[str]:
-        """The texts, by number."""
-        return [text.decode("utf-8", "replace") for text in self.number]
-
-
-@dataclass(slots=True)
-class Table:
-    """``R`` records as columns.
-
-    Attributes
-    ----------
-    line, hash : int64[R]
-        First line, and a hash of all bytes of the record.
-    bad : bool[R]
-        Something of it cannot be read.
-    ids : dict
-        For ``jobid`` and ``jobidraw``, where they are there: number, task, part (int64[R]) and kind.
-    brackets : dict
-        Id of the rows that are about several waiting tasks.
-    seconds : dict
-        Times and spans, int64[R]; `UNKNOWN` where they are not known.
-    instants : dict
-        For times, bool[R]: they have an offset from UTC.
-    codes : dict
-        int64[R], for each column of `ENCODED` that is there.
-    texts : dict
-        The texts that the codes number.
-    bytes_read
-        Bytes of lines.
-    """
-
-    line: Int64
-    hash: Int64
-    bad: npt.NDArray[np.bool_]
-    ids: dict[str, tuple[Int64, Int64, Int64, Int64]]
-    brackets: dict[int, str]
-    seconds: dict[str, Int64]
-    instants: dict[str, npt.NDArray[np.bool_]]
-    codes: dict[str, Int64]
-    texts: dict[str, list[str]]
-    blank: int
-    headers: list[int]
-    pieces: int
 
 
 class Gatherer:
@@ -147,7 +61,8 @@ class Gatherer:
             odd |= ends_elsewhere(buffer, bounds, self.layout.separator[0])
         odd |= self._without_id(buffer, starts, ends)
         if not last:
-            n = self._until(data, bounds, odd)
+            n = last_cut(data, bounds, count, odd, self.splitter, _LOOKED_BACK)
+            n = len(count) if not n and len(data) >= MOST_OPEN else n
             data = data[: bounds[0, n]] if n < len(count) else data
             buffer = buffer[: len(data)]
             if not n:
@@ -162,14 +77,6 @@ class Gatherer:
             self._read(buffer, starts[:, :n], ends[:, :n], bounds[:, :n], np.arange(n), none, first_line)
         self.lines += n
         return len(data)
-
-    def _until(self, data: bytes, bounds: Int64, odd: npt.NDArray[np.bool_]) -> int:
-        """Lines of a block that are read now: to the last one with which a record begins, which may go on behind it."""
-        n = len(odd)
-        for row in range(n - 1, max(0, n - _LOOKED_BACK), -1):
-            if not odd[row] or self.splitter.starts(data[bounds[0, row] : bounds[1, row]]):
-                return row
-        return 0 if len(data) < MOST_OPEN else n
 
     def _merged(
         self, starts: Int64, ends: Int64, bounds: Int64, plain: Int64, found: Assembled

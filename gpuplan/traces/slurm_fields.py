@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.traces.history import NO_LIMIT, UNKNOWN
-from gpuplan.traces.slurm_columns import NAMED, Mistakes, Table
+from gpuplan.traces.slurm_table import NAMED, Mistakes, Table
 from gpuplan.traces.slurm_words import (
     NOTHING_WORDS,
     Gpus,

@@ -1,14 +1,11 @@
 """From the columns of a `sacct` export to a history and its account."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.inputs.errors import InputError, Mistake
+from gpuplan.inputs.errors import InputError
 from gpuplan.traces import slurm_kernels as kernels
 from gpuplan.traces.history import (
     LONE_STEP,
@@ -20,9 +17,7 @@ from gpuplan.traces.history import (
     history,
     line_list,
 )
-from gpuplan.traces.instants import clock_of, settle, zone_of
 from gpuplan.traces.slurm_attempts import Identity, Records, identify, waiting_tasks
-from gpuplan.traces.slurm_columns import Mistakes, Table
 from gpuplan.traces.slurm_fields import (
     GpuColumns,
     gpus,
@@ -34,42 +29,13 @@ from gpuplan.traces.slurm_fields import (
     worked_gpu_s,
 )
 from gpuplan.traces.slurm_layout import TIMES, Layout
+from gpuplan.traces.slurm_table import Mistakes, Table
+from gpuplan.traces.slurm_times import Choices, Times, as_of, open_ended, so_far, times_of
 from gpuplan.traces.slurm_words import Tasks
 
 Int64 = npt.NDArray[np.int64]
 Strings = npt.NDArray[np.object_]
 Bools = npt.NDArray[np.bool_]
-
-#: Seconds by which end - start may miss the run time.
-_SLACK_S = 1
-
-_ZONE_RULE = (
-    "The time zone is not told: times are those on the wall. Run times are right; what lies near a change of the "
-    "clocks may be an hour off."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the user said about a file; see `gpuplan.traces.slurm.read_sacct`."""
-
-    zone: str | None
-    as_of: str | datetime | None
-    partition_limits: Mapping[str, int | None] | int | None
-    strict: bool
-    notes: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _Times:
-    """Times of the records, int64[R] by name, and what was done to them."""
-
-    s: dict[str, Int64]
-    elapsed_s: Int64
-    ambiguous: Bools
-    zone: str | None
-    changed: list[tuple[str, int]]
-    rules: list[str]
 
 
 def history_of(source: str, layout: Layout, table: Table, mistakes: Mistakes, choices: Choices) -> History:
@@ -82,28 +48,72 @@ def history_of(source: str, layout: Layout, table: Table, mistakes: Mistakes, ch
     held = gpus(table, mistakes, bad)
     priority = priorities(table, mistakes, bad)
     lists = task_lists(table, mistakes, bad)
-    times = _times(source, table, choices)
-    waits = group == "pending"
-    runs = (group == "running") & (state != "resizing")
-    _open_ended(times, waits, runs, held, group)
-    found = _identified(table, times, bad, waits, runs)
-    tasks, taken = waiting_tasks(found[0], found[1], lists)
-    used = found[1].reason == USED
-    as_of_s, as_of_from = _as_of(source, times, runs & used, used, choices)
-    _so_far(times, runs & used, as_of_s)
-    counts, rules = _gpus_held(held, waits, times.elapsed_s, used)
-    share = _shares(table, times, held, found[0], found[1], counts)
     told = mistakes.all()
     if choices.strict and told:
         raise InputError(source, told)
+    times = times_of(source, table, choices)
+    waits = group == "pending"
+    runs = (group == "running") & (state != "resizing")
+    open_ended(times, waits, runs, held, group)
+    records = _records(table, times, bad, waits, runs)
+    found = identify(records)
+    tasks, taken = waiting_tasks(records, found, lists)
+    used = found.reason == USED
+    as_of_s, as_of_from = as_of(source, times, runs & used, used, choices)
+    so_far(times, runs & used, as_of_s)
+    counts, silent = _gpus_held(held, waits, times.elapsed_s)
     changed = [
         *times.changed,
         ("limits that are those of the partition", of_partition),
         ("waiting tasks of arrays with a record of their own, counted once", taken),
-        (
-            "lists of waiting tasks that were cut off: at least so many",
-            sum(x.cut_off for x in lists.values()),
+        ("ids that were given to several jobs", len(found.life_submit)),
+        *_changes(held, silent, used, lists),
+    ]
+    headers = [(f"the header again ({line_list(np.array(table.headers))})", len(table.headers))]
+    return history(
+        source,
+        table.line,
+        reason=found.reason,
+        mistakes=told,
+        strict=choices.strict,
+        excluded=headers if table.headers else (),
+        changed=changed,
+        rules=_rules(layout, choices, times, held, strange, found),
+        rows="records",
+        zone=times.zone,
+        as_of_s=as_of_s,
+        as_of_from=as_of_from,
+        **_names(table, records, found),
+        **_of_arrays(lists, len(table.line)),
+        **{f"{name}_s": times.s[name] for name in TIMES if name in times.s},
+        **{name: texts(table, column) for name, column in _TEXTS.items()},
+        attempt=found.attempt,
+        tasks=tasks,
+        partition=partition,
+        state=state,
+        limit_s=limit_s,
+        elapsed_s=times.elapsed_s,
+        gpus=counts,
+        requested_gpus=held.asked,
+        gpu_type=np.where(
+            waits | ((held.kinds == "") & (counts == held.asked)), held.asked_kinds, held.kinds
         ),
+        priority=priority,
+        gpu_share=_shares(table, times, held, records, found, counts),
+        ambiguous=times.ambiguous,
+    )
+
+
+#: Columns of a history that are as the file has them, and the columns of the file.
+_TEXTS = {"user": "user", "team": "account", "qos": "qos", "name": "jobname", "cluster": "cluster"}
+
+
+def _changes(held: GpuColumns, silent: Bools, used: Bools, lists: dict[int, Tasks]) -> list[tuple[str, int]]:
+    """What was done to lists of resources and of tasks, for the account."""
+    cut_off = sum(listed.cut_off for listed in lists.values())
+    return [
+        ("lists of waiting tasks that were cut off: at least so many", cut_off),
+        ("ran, and GPUs held are not told: those asked for", int((silent & used).sum())),
         (
             "records with slices of GPUs (gres/shard), which are no whole ones",
             int((held.shared & used).sum()),
@@ -112,45 +122,7 @@ def history_of(source: str, layout: Layout, table: Table, mistakes: Mistakes, ch
             "records whose typed GPUs are more than their total, which counts",
             int((held.more_typed & used).sum()),
         ),
-        ("ids that were given to several jobs", len(found[1].life_submit)),
     ]
-    return history(
-        source,
-        table.line,
-        reason=found[1].reason,
-        mistakes=told,
-        strict=choices.strict,
-        excluded=[(f"the header again ({line_list(np.array(table.headers))})", len(table.headers))]
-        if table.headers
-        else (),
-        changed=[*changed, *rules[1]],
-        rules=_rules(layout, choices, times, rules[0], strange, found[1]),
-        rows="records",
-        zone=times.zone,
-        as_of_s=as_of_s,
-        as_of_from=as_of_from,
-        **_names(table, found[0], found[1]),
-        attempt=found[1].attempt,
-        tasks=tasks,
-        together=_together(lists, len(table.line)),
-        cut_off=_cut_off(lists, len(table.line)),
-        partition=partition,
-        user=texts(table, "user"),
-        team=texts(table, "account"),
-        qos=texts(table, "qos"),
-        name=texts(table, "jobname"),
-        cluster=texts(table, "cluster"),
-        state=state,
-        limit_s=limit_s,
-        elapsed_s=times.elapsed_s,
-        **{f"{name}_s": times.s[name] for name in TIMES if name in times.s},
-        gpus=counts,
-        requested_gpus=held.asked,
-        gpu_type=np.where(waits | (held.kinds == ""), held.asked_kinds, held.kinds),
-        priority=priority,
-        gpu_share=share,
-        ambiguous=times.ambiguous,
-    )
 
 
 def _groups(state: Strings) -> Strings:
@@ -160,75 +132,8 @@ def _groups(state: Strings) -> Strings:
     return np.array([STATES.get(word, "unknown") for word in words], object)[codes]
 
 
-def _times(source: str, table: Table, choices: Choices) -> _Times:
-    """Times as instants where a zone is known, and run times."""
-    n = len(table.line)
-    elapsed = np.full(n, UNKNOWN, np.int64)
-    for name in ("elapsed", "elapsedraw"):
-        if name in table.seconds:
-            elapsed = np.where(table.seconds[name] != UNKNOWN, table.seconds[name], elapsed)
-    found = {name: table.seconds[name] for name in TIMES if name in table.seconds}
-    fixed = {name: table.instants[name] for name in found}
-    offsets = sum(int(values.sum()) for values in fixed.values())
-    known = sum(int((values != UNKNOWN).sum()) for values in found.values())
-    times = _Times(found, elapsed, np.zeros(n, np.bool_), choices.zone, [], [])
-    if choices.zone is not None:
-        settled = settle(
-            zone_of(choices.zone),
-            {f"{name}_s": values for name, values in found.items()},
-            elapsed,
-            {f"{name}_s": values for name, values in fixed.items()},
-        )
-        times.s = {name: settled.times[f"{name}_s"].copy() for name in found}
-        times.ambiguous = settled.ambiguous
-        times.changed += [
-            ("times that the clock showed twice, settled by run time and order", int(settled.settled.sum())),
-            ("times that the clock showed twice: the first is taken", int(settled.ambiguous.sum())),
-            ("times that the clock never showed", int(settled.skipped.sum())),
-        ]
-        times.rules.append(f"Times are those of {choices.zone}.")
-    elif offsets:
-        if offsets < known:
-            rule = "must be given: some times of the file have an offset from UTC, and others have none"
-            raise InputError(source, [Mistake("zone", rule)])
-        times.zone = "UTC"
-        times.rules.append("Times have an offset from UTC.")
-    elif found:
-        times.rules.append(_ZONE_RULE)
-    return times
-
-
-def _open_ended(times: _Times, waits: Bools, runs: Bools, held: GpuColumns, group: Strings) -> None:
-    """Take away forecasts, and starts of jobs that never started; fill in run times."""
-    start, end = times.s.get("start"), times.s.get("end")
-    elapsed = times.elapsed_s
-    if end is not None:
-        forecast = (waits | runs) & (end != UNKNOWN)
-        times.changed.append(("ends that are forecasts: the job has not ended", int(forecast.sum())))
-        end[forecast] = UNKNOWN
-    if start is not None:
-        forecast = waits & (start != UNKNOWN)
-        times.changed.append(("starts that are forecasts: the job waits", int(forecast.sum())))
-        start[forecast] = UNKNOWN
-    if start is None or end is None:
-        return
-    both = (start != UNKNOWN) & (end != UNKNOWN)
-    never = both & (start == end) & (elapsed == 0) & (group == "cancelled") & ~held.told
-    if (held.held != UNKNOWN).any():
-        times.changed.append(
-            ("cancelled at the moment of their start, holding nothing: never started", int(never.sum()))
-        )
-        start[never] = UNKNOWN
-    filled = both & ~never & (elapsed == UNKNOWN) & (end >= start)
-    elapsed[filled] = (end - start)[filled]
-    times.changed.append(("run time not told: end - start", int(filled.sum())))
-    differ = both & (elapsed != UNKNOWN) & (np.abs(end - start - elapsed) > _SLACK_S)
-    times.changed.append(("end - start is not the run time told: the run time counts", int(differ.sum())))
-
-
-def _identified(
-    table: Table, times: _Times, bad: Bools, waits: Bools, runs: Bools
-) -> tuple[Records, Identity]:
+def _records(table: Table, times: Times, bad: Bools, waits: Bools, runs: Bools) -> Records:
+    """What tells the records apart."""
     n = len(table.line)
     unknown = np.full(n, UNKNOWN, np.int64)
     shown = table.ids.get("jobid", table.ids.get("jobidraw"))
@@ -240,7 +145,7 @@ def _identified(
         kind[raw[3] == kernels.A_STEP] = kernels.A_STEP
     users = table.codes.get("user", np.zeros(n, np.int64))
     known = np.array([bool(text.strip()) for text in table.texts.get("user", [""])], np.bool_)
-    records = Records(
+    return Records(
         table.line,
         table.hash,
         shown[0] if raw is None else raw[0],
@@ -261,68 +166,18 @@ def _identified(
         [*table.seconds.values(), *table.codes.values(), shown[1], shown[2], kind],
         raw is not None,
     )
-    return records, identify(records)
 
 
-def _as_of(source: str, times: _Times, runs: Bools, used: Bools, choices: Choices) -> tuple[int | None, str]:
-    """The moment the file tells about, and how it is known."""
-    if choices.as_of is not None:
-        return _given_moment(source, choices.as_of, times.zone), "The moment of the export was given."
-    start = times.s.get("start")
-    if start is not None:
-        sure = runs & (start != UNKNOWN) & (times.elapsed_s != UNKNOWN)
-        if sure.any():
-            moment = int((start + times.elapsed_s)[sure].max())
-            return (
-                moment,
-                "The moment of the export is the start + run time of a running job, the latest of them.",
-            )
-    latest = [int(values[used].max(initial=UNKNOWN)) for values in times.s.values()]
-    if max(latest, default=UNKNOWN) == UNKNOWN:
-        return None, ""
-    return max(
-        latest
-    ), "The moment of the export is a guess: the latest time in the file, for no job of it runs."
-
-
-def _given_moment(source: str, as_of: str | datetime, zone: str | None) -> int:
-    try:
-        moment = datetime.fromisoformat(as_of) if isinstance(as_of, str) else as_of
-        if moment.tzinfo is not None:
-            return round(moment.timestamp())
-        wall = round((moment - datetime(1970, 1, 1)).total_seconds())
-        if zone is None:
-            return wall
-        return int(clock_of(zone_of(zone), wall, wall).instants(np.array([wall]))[0][0])
-    except (ValueError, OverflowError):
-        rule = "must be a time such as 2026-04-10T12:00:00"
-        raise InputError(source, [Mistake("as_of", rule, str(as_of))]) from None
-
-
-def _so_far(times: _Times, runs: Bools, as_of_s: int | None) -> None:
-    """Run times of running jobs that are not told, up to the moment of the export."""
-    start = times.s.get("start")
-    if start is None or as_of_s is None:
-        return
-    rows = runs & (times.elapsed_s == UNKNOWN) & (start != UNKNOWN) & (start <= as_of_s)
-    times.elapsed_s[rows] = as_of_s - start[rows]
-    times.changed.append(("run time not told of running jobs: up to the export", int(rows.sum())))
-
-
-def _gpus_held(
-    held: GpuColumns, waits: Bools, elapsed_s: Int64, used: Bools
-) -> tuple[Int64, tuple[list[str], list[tuple[str, int]]]]:
-    """GPUs of each record: those held, those asked for while it waits; rules and changes for the account."""
+def _gpus_held(held: GpuColumns, waits: Bools, elapsed_s: Int64) -> tuple[Int64, Bools]:
+    """GPUs of each record, those held or, while it waits, asked for; and where those asked for stand for those held."""
     if (held.held == UNKNOWN).all():
-        return held.asked, (["GPUs held are not told: those asked for stand in their place."], [])
+        return held.asked, np.zeros(len(waits), np.bool_)
     silent = ~waits & ~held.told & (elapsed_s > 0) & (held.asked > 0)
-    counts = np.where(waits | silent, held.asked, held.held)
-    changed = [("ran, and GPUs held are not told: those asked for", int((silent & used).sum()))]
-    return counts, ([], changed)
+    return np.where(waits | silent, held.asked, held.held), silent
 
 
 def _shares(
-    table: Table, times: _Times, held: GpuColumns, records: Records, found: Identity, counts: Int64
+    table: Table, times: Times, held: GpuColumns, records: Records, found: Identity, counts: Int64
 ) -> npt.NDArray[np.float64]:
     """Share of the GPUs held that worked, float64[R], from the steps of jobs with one attempt."""
     n = len(table.line)
@@ -371,28 +226,24 @@ def _names(table: Table, records: Records, found: Identity) -> dict[str, Any]:
     return {"job": job, "parent": parent}
 
 
-def _together(lists: dict[int, Tasks], n: int) -> Int64:
-    found = np.full(n, UNKNOWN, np.int64)
+def _of_arrays(lists: dict[int, Tasks], n: int) -> dict[str, Any]:
+    """How many tasks of each waiting array may run at once, and whether its list was cut off."""
+    together, cut_off = np.full(n, UNKNOWN, np.int64), np.zeros(n, np.bool_)
     for row, listed in lists.items():
-        found[row] = listed.together
-    return found
-
-
-def _cut_off(lists: dict[int, Tasks], n: int) -> Bools:
-    found = np.zeros(n, np.bool_)
-    found[[row for row, listed in lists.items() if listed.cut_off]] = True
-    return found
+        together[row], cut_off[row] = listed.together, listed.cut_off
+    return {"together": together, "cut_off": cut_off}
 
 
 def _rules(
-    layout: Layout, choices: Choices, times: _Times, others: list[str], strange: list[str], found: Identity
+    layout: Layout, choices: Choices, times: Times, held: GpuColumns, strange: list[str], found: Identity
 ) -> list[str]:
     rules = [
         "A job is its cluster, id and first submission; a record of a later submission is another attempt of it.",
         "GPUs are gres/gpu, or where that is not told the sum of gres/gpu:TYPE.",
         *times.rules,
-        *others,
     ]
+    if (held.held == UNKNOWN).all():
+        rules.append("GPUs held are not told: those asked for stand in their place.")
     if "reqgres" in layout.names or "allocgres" in layout.names:
         rules.append("AllocGRES and ReqGRES are taken as they are written, not times the nodes.")
     if strange:

@@ -28,7 +28,7 @@ _PATH = re.compile(r"(/.*|)", re.S)
 _MOST_EXTRA = 60
 
 #: Lines that a name may be long.
-_MOST_LINES = 200
+MOST_LINES = 200
 
 
 @dataclass(slots=True)
@@ -156,6 +156,27 @@ class Splitter:
         return widths, ""
 
 
+def last_cut(data: bytes, bounds: Int64, count: Int64, odd: Bools, splitter: Splitter, back: int) -> int:
+    """The last line of a block with which a record surely begins; 0 where there is none among the last `back` lines.
+
+    It does not belong to a name that began before it: within `MOST_LINES` before it no line ends too early with
+    another record behind it.
+    """
+    n = len(odd)
+    first = max(0, n - back - MOST_LINES)
+    starts = ~odd[first:]
+    for row in np.flatnonzero(odd[first:]).tolist():
+        starts[row] = splitter.starts(data[bounds[0, first + row] : bounds[1, first + row]])
+    early = odd[first:] & starts & (count[first:] < splitter.layout.separators)
+    early[:-1] &= starts[1:]
+    open_ = np.flatnonzero(early)
+    rows = np.flatnonzero(starts)
+    before = np.searchsorted(open_, rows) - 1
+    sure = (before < 0) | (rows - open_[np.maximum(before, 0)] > MOST_LINES if len(open_) else True)
+    cuts = rows[sure & (first + rows > max(0, n - back))]
+    return int(first + cuts[-1]) if len(cuts) else 0
+
+
 def _check_of(name: str) -> Callable[[str], object] | None:
     """What a field of a column must look like where a record can be read in several ways; None: anything."""
     if name in IDS:
@@ -244,7 +265,7 @@ class _Assembly:
     def _after(self, row: int) -> int:
         """The last of the lines behind a line with which no record begins."""
         last = row
-        while last + 1 < len(self.odd) and last - row < _MOST_LINES and not self._starts(last + 1):
+        while last + 1 < len(self.odd) and last - row < MOST_LINES and not self._starts(last + 1):
             last += 1
         while last > row and not self._line(last).strip():
             last -= 1
@@ -264,7 +285,7 @@ class _Assembly:
         later = self.rows[np.searchsorted(self.rows, row + 1) :]
         if len(later) and not self._starts(int(later[0])):
             after = self._after(int(later[0]))
-            if after - row < _MOST_LINES and self.splitter.fits(self._line(row, after)):
+            if after - row < MOST_LINES and self.splitter.fits(self._line(row, after)):
                 return self._take(
                     row, after
                 )  # whole lines in a name: what ends the record stands behind them

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpuplan.benchmarks.imports import sacct_lines, sacct_seconds
 from gpuplan.inputs.errors import InputError
-from gpuplan.traces import slurm_blocks, slurm_columns
+from gpuplan.traces import slurm_blocks, slurm_table
 from gpuplan.traces.history import CONTRADICTION, REASONS, UNKNOWN, UNREADABLE, History
 from gpuplan.traces.slurm import read_sacct
 
@@ -210,7 +210,7 @@ def test_many_mistakes_are_counted(tmp_path: Path) -> None:
     lines = [line(str(k), str(k), elapsed="soon") for k in range(1, 1501)]
     found = read(tmp_path, line("9999", "9999"), *lines, strict=False)
     adds_up(found)
-    assert len(found.mistakes) == slurm_columns.NAMED + 1
+    assert len(found.mistakes) == slurm_table.NAMED + 1
     assert "500 more lines" in str(found.mistakes[-1])
     assert found.account.used == 1
 
@@ -319,6 +319,9 @@ def test_pieces_of_any_size_give_the_same_history(
 ) -> None:
     lines = [line(str(k), str(k), name=("a|b\nc" if k % 7 == 0 else "n") * (k % 3)) for k in range(1, 60)]
     lines.insert(30, "cut|short")
+    lines.insert(
+        45, line("700", "700", name="x\n" + "\n".join(line(str(k), str(k)) for k in (701, 702)) + "\n")
+    )
     whole = read(tmp_path, *lines, strict=False)
     monkeypatch.setattr(slurm_blocks, "BLOCK", size)
     pieces = read(tmp_path, *lines, strict=False)
@@ -326,6 +329,8 @@ def test_pieces_of_any_size_give_the_same_history(
     assert repr(whole.account) == repr(pieces.account)
     assert [str(mistake) for mistake in whole.mistakes] == [str(mistake) for mistake in pieces.mistakes]
     assert whole.name[6] == "a|b\nc"
+    assert "alpha/700" in whole.job
+    assert "alpha/701" not in whole.job
 
 
 def test_progress_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
