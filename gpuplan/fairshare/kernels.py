@@ -63,8 +63,8 @@ RANK, PRIORITY, OPTED, CHARGED, IS_PAST, PROTECTED_UNTIL, MARK, SEEN, AFTER, BEF
 JOB_COLUMNS = 28
 # ``m`` int64[N, NODE_COLUMNS], a row per node
 SIZE, POOL, FREE, OFFSET, COUNT, CHAIN, EXTRA, READY, REST_READY, CHOSEN, SCRATCH = range(11)
-LOOSE, PAST, COST, LOST, REACH, LINES, KEPT_EXTRA, LAST_EXTRA, CHEAP = range(11, 20)
-NODE_COLUMNS = 20
+LOOSE, PAST, COST, LOST, REACH, LINES, KEPT_EXTRA, LAST_EXTRA, CHEAP, NEWS, NEWER, OLDER = range(11, 23)
+NODE_COLUMNS = 23
 # ``pools`` int64[P + 1, POOL_COLUMNS], a row per pool, and one behind the last
 FIRST, SPARE, BEST_CHEAP, FULL_CHEAP, BEST_ALL, FULL_ALL, BEST_OTHERS, FULL_OTHERS = range(8)
 # ... the same three pairs where nodes are reserved for another job
@@ -83,11 +83,11 @@ LOW, HIGH, HELD, QUOTA, BUDGET, RANKED, PAST_GPUS, LOOSE_GPUS, RATE, SHIELDED, S
 )
 TAIL, LAST, ASKS, FROM, MIDDLE, TO, RIGHT, OLD = range(13, 21)
 # ... and what was true when nothing of a line could start: as long as it is, nothing can (`still_in_vain`)
-GROWN, V_STATE, V_GROWN, V_RIGHTS, V_RESERVED, V_STAMP, V_MINIMUM = range(21, 28)
-LINE_COLUMNS = 28
+V_STATE, V_RIGHTS, V_RESERVED, V_STAMP, V_MINIMUM = range(21, 26)
+LINE_COLUMNS = 26
 # ``groups`` int64[K, GROUP_COLUMNS], a row per line, kind of occupancy, number of GPUs and mask
-G_FROM, G_TO, G_GPUS, G_MASK, G_HEAD, G_STAMP, G_STATUS = range(7)
-GROUP_COLUMNS = 7
+G_FROM, G_TO, G_GPUS, G_MASK, G_HEAD, G_STAMP, G_STATUS, G_LEAST = range(8)
+GROUP_COLUMNS = 8
 # ``points`` int64[., 4], a row per change of a team's allocated GPUs
 P_TIME, P_TOTAL, P_RATE, P_NEXT = range(4)
 # ``tree`` int64[B, BUDGET_COLUMNS], ``usage`` and ``weights`` float64[B, 3], a row per budget, the root first
@@ -122,8 +122,10 @@ HORIZON, PATIENCE, CHECKPOINT, RESTART, WINDOW, LARGE = range(6)
     R_STATE,
     R_RIGHTS,
     R_WHEN,
-) = range(20)
-STATE_COLUMNS = 20
+    S_NEWS,
+    S_NEWEST,
+) = range(22)
+STATE_COLUMNS = 22
 
 
 @njit_leaf
@@ -1082,14 +1084,55 @@ def shift(m: Ints, w: Ints, j: int, column: int, sign: int) -> None:
         m[w[j, REST], column] += sign * (g % size)
 
 
+@njit_leaf
+def note_news(m: Ints, state: Ints, x: int) -> None:
+    """More can be taken from node ``x`` than before: it comes first among the nodes, latest news first."""
+    state[S_NEWS] += 1
+    m[x, NEWS] = state[S_NEWS]
+    first = state[S_NEWEST]
+    if first == x:
+        return
+    newer = m[x, NEWER]
+    older = m[x, OLDER]
+    m[newer, OLDER] = older  # it is not the first, so there is a newer one
+    if older >= 0:
+        m[older, NEWER] = newer
+    m[x, NEWER] = -1
+    m[x, OLDER] = first
+    m[first, NEWER] = x
+    state[S_NEWEST] = x
+
+
 @njit_step
-def sum_up(m: Ints, pools: Ints) -> Number:
+def begin_news(m: Ints, pools: Ints, lines: Ints, groups: Ints, state: Ints) -> None:
+    """Nothing is known of any node or line; `G_LEAST`: the fewest GPUs of a node that work of a group can need."""
+    for x in range(len(m)):
+        m[x, NEWS] = 0
+        m[x, NEWER] = x - 1
+        m[x, OLDER] = x + 1 if x + 1 < len(m) else -1
+        m[x, CHEAP] = -1
+    state[S_NEWS] = 0
+    state[S_NEWEST] = 0
+    for line in range(len(lines)):
+        lines[line, V_STATE] = -1
+        lines[line, V_STAMP] = -1
+    state[R_JOB] = -1
+    for k in range(len(groups)):
+        groups[k, G_LEAST] = groups[k, G_GPUS]
+        for p in range(len(pools) - 1):
+            size = m[pools[p, FIRST], SIZE]
+            if groups[k, G_GPUS] > size:
+                rest = groups[k, G_GPUS] % size
+                groups[k, G_LEAST] = min(groups[k, G_LEAST], rest if rest > 0 else size)
+
+
+@njit_step
+def sum_up(m: Ints, pools: Ints, state: Ints) -> None:
     """Bounds on what can start, per pool: `BEST_CHEAP`, `BEST_ALL`, `FULL_CHEAP`, `FULL_ALL` are overwritten.
 
-    `CHEAP`: free or unallocated; ``ALL``: past its minimum run time too. The most on one node; nodes that could be
-    empty. Returns 1 where a node has more that is cheap than when it was last summed up.
+    ``CHEAP``: free or unallocated; ``ALL``: past its minimum run time too. The most on one node; nodes that could be
+    empty. A node with more that is cheap than when it was last summed up is news (`note_news`).
     """
-    more = 0
     for p in range(len(pools) - 1):
         best_cheap = i64(0)
         best_all = i64(0)
@@ -1101,12 +1144,12 @@ def sum_up(m: Ints, pools: Ints) -> Number:
         for x in range(pools[p, FIRST], pools[p + 1, FIRST]):
             m[x, REACH] = -1
             if m[x, FREE] < 0:
-                m[x, CHEAP] = 0
+                m[x, CHEAP] = -1
             else:
                 cheap = m[x, FREE] + m[x, LOOSE]
                 every = cheap + m[x, PAST]
                 if cheap > m[x, CHEAP]:
-                    more = 1
+                    note_news(m, state, x)
                 m[x, CHEAP] = cheap
                 m[x, REACH] = every
                 cheap_sum += cheap
@@ -1123,7 +1166,6 @@ def sum_up(m: Ints, pools: Ints) -> Number:
         pools[p, BEST_CHEAP + GUARDED] = best_guarded
         pools[p, FULL_CHEAP + GUARDED] = full_guarded
         pools[p, FULL_ALL] = full_all
-    return more
 
 
 @njit_leaf
@@ -1163,13 +1205,25 @@ def mark_lines(m: Ints, w: Ints, j: int) -> None:
         m[w[j, REST], LINES] |= bit
 
 
+@njit_leaf
+def spread_word(m: Ints, w: Ints, j: int) -> None:
+    """What can be taken from the nodes of running job ``j`` is news at the next `sum_up`."""
+    x = w[j, HOME]
+    gang = w[j, GPUS] > m[x, SIZE]
+    while x >= 0:
+        m[x, CHEAP] = -1
+        x = m[x, CHAIN] if gang else -1
+    if w[j, REST] >= 0:
+        m[w[j, REST], CHEAP] = -1
+
+
 @njit_step
 def grow_old(m: Ints, w: Ints, lines: Ints, j: int) -> None:
     """Running job ``j`` is past its minimum run time."""
     line = w[j, LINE]
     w[j, IS_PAST] = 1
-    lines[line, GROWN] += 1
     shift(m, w, j, PAST, i64(1))
+    spread_word(m, w, j)
     mark_lines(m, w, j)
     lines[line, PAST_GPUS] += w[j, GPUS]
     head = lines[line, OLD]
@@ -1871,29 +1925,40 @@ def lines_in_reach(lines: Ints) -> Number:
 
 
 @njit_step
-def grown(lines: Ints, line: int) -> Number:
-    """How often work that ``line`` may take has outlived its minimum; `rights` of the line are known."""
-    n = lines[line, GROWN]
-    for b in range(len(lines)):
-        n += lines[b, RIGHT] * lines[b, GROWN]
-    return n
-
-
-@njit_step
-def still_in_vain(lines: Ints, line: int, state: int, bits: int, reserved: int, soon: int) -> Number:
+def still_in_vain(
+    lines: Ints, groups: Ints, m: Ints, state: Ints, line: int, bits: int, reserved: int, soon: int
+) -> Number:
     """1 where nothing of ``line`` can start, for nothing could, and nothing that it would need has come since.
 
-    That is: no node has more that is free or unallocated (``state``), nobody joined the line, it has claims on the same
-    lines and none of their work, nor its own, has outlived a minimum; what was kept off reserved nodes still is, for
-    not more of them is left (``reserved``), and what was not still is not: its minimum run times end within ``soon``.
+    That is: nobody joined the line; it has claims on no other lines (``bits``) than then; what was kept off reserved
+    nodes still is, for not more of them is left (``reserved``), and what was not still is not: its minimum run times
+    end within ``soon``; and of each node with more to take since then (`note_news`) it can take less than the least
+    that it could use.
     """
-    if bits < 0 or lines[line, V_STATE] != state or lines[line, V_RIGHTS] != bits:
+    if bits < 0 or lines[line, V_STATE] < 0 or bits & ~lines[line, V_RIGHTS]:
         return 0
     if (lines[line, V_RESERVED] >= 0 and lines[line, V_RESERVED] != reserved) or lines[
         line, V_MINIMUM
     ] > soon:
         return 0
-    return 1 if lines[line, V_GROWN] == grown(lines, line) else 0
+    x = state[S_NEWEST]
+    if m[x, NEWS] <= lines[line, V_STATE]:
+        return 1
+    least = NEVER
+    for k in range(lines[line, FROM], lines[line, MIDDLE]):
+        if groups[k, G_HEAD] >= 0:
+            least = min(least, groups[k, G_LEAST])
+    mine = bits | line_bit(line)
+    while x >= 0 and m[x, NEWS] > lines[line, V_STATE]:
+        most = m[x, FREE] + m[x, LOOSE]
+        if m[x, LINES] & mine:
+            most += m[x, PAST]
+        if most >= least:
+            return 0
+        x = m[x, OLDER]
+    lines[line, V_STATE] = state[S_NEWS]
+    lines[line, V_RIGHTS] = bits
+    return 1
 
 
 @njit_step
@@ -2166,13 +2231,8 @@ def run_contract(
     vain = state[S_VAIN]
     n_changed = state[S_CHANGED]
     status = 0
-    # counts starts and ends of allocated work, and how often there was more to take: see `still_in_vain`
-    version = i64(0)
-    richer = i64(0)
-    for line in range(len(lines)):
-        lines[line, V_STATE] = -1
-        lines[line, V_STAMP] = -1
-    state[R_JOB] = -1
+    version = i64(0)  # counts starts and ends of allocated work
+    begin_news(m, pools, lines, groups, state)
     fresh = 0  # work that is past its minimum at once has started: from the next instant on it may be taken
     while True:
         if not resumes:
@@ -2202,7 +2262,9 @@ def run_contract(
                     t = rules[HORIZON]
                 break
             if instant > t:
-                richer += fresh
+                if fresh:
+                    for x in range(len(m)):
+                        m[x, CHEAP] = -1
                 fresh = 0
                 for k in range(n_deferred):
                     vain = vain + 1 if w[deferred[k], GAINED] == 0 else i64(0)
@@ -2292,7 +2354,7 @@ def run_contract(
             if not tiers:
                 measure(lines, points, tree, weights, t, rules[WINDOW])
                 open_leaves(lines, tree)
-            richer += sum_up(m, pools)
+            sum_up(m, pools, state)
             past = any_past(lines)
             reached = -1
             righted = -1
@@ -2329,7 +2391,7 @@ def run_contract(
                         bits = lines_in_reach(lines)
                     soon = promise - t if holder >= 0 else i64(NEVER)
                     reserved = state[R_NUMBER] if holder >= 0 else i64(-2)
-                    hopes = not still_in_vain(lines, line, richer, bits, reserved, soon)
+                    hopes = not still_in_vain(lines, groups, m, state, line, bits, reserved, soon)
                     if not hopes and not promised:
                         large = first_large(w, order, lines, groups, m, pools, line, rules[LARGE])
                         if large >= 0:
@@ -2347,7 +2409,7 @@ def run_contract(
                                 if promise <= NEVER:
                                     holder = large
                                     reached = -1
-                                    sum_up(m, pools)
+                                    sum_up(m, pools, state)
                     j = -1
                     if hopes:
                         j = first_of(
@@ -2367,9 +2429,8 @@ def run_contract(
                             if lines[line, V_STAMP] != stamp:
                                 lines[line, V_RESERVED] = -1
                                 lines[line, V_MINIMUM] = 0
-                            lines[line, V_STATE] = richer
+                            lines[line, V_STATE] = state[S_NEWS]
                             lines[line, V_RIGHTS] = bits
-                            lines[line, V_GROWN] = grown(lines, line)
                     if j < 0:
                         close_leaf(tree, lines[line, BUDGET])
                         continue
@@ -2490,7 +2551,7 @@ def run_contract(
                     lines[line, ASKS] -= 1
                     n_asking -= 1
                     n_waiting -= 1
-                    richer += sum_up(m, pools)
+                    sum_up(m, pools, state)
                     past = any_past(lines)
                     reached = -1
                     righted = -1
@@ -2504,7 +2565,7 @@ def run_contract(
                             promise = NEVER + 1
                             for x in range(len(m)):
                                 m[x, EXTRA] = NEVER
-                            sum_up(m, pools)
+                            sum_up(m, pools, state)
                         if anew:
                             stamp += 1
                             open_leaves(lines, tree)
@@ -2541,7 +2602,7 @@ def run_contract(
                                 if promise <= NEVER:
                                     holder = large
                                     reached = -1
-                                    sum_up(m, pools)
+                                    sum_up(m, pools, state)
 
         if not tiers and n_waiting > n_asking:
             spare = most_spare(pools)
