@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from packing.strategies import PIECES, scenarios
 
 from gpuplan.packing.engine import run
-from gpuplan.packing.model import NEVER, PackingScenario, Pieces
+from gpuplan.packing.model import NEVER, PackingScenario, Pieces, ServedModel
 from gpuplan.packing.problem import compile_problem
 from gpuplan.packing.raw import (
     CUT,
@@ -59,6 +59,8 @@ class Stage:
     end: int
     frozen_from: int
     attempt: int
+    copy: int
+    gpus: tuple[int, ...] = ()
 
 
 @dataclass
@@ -72,10 +74,12 @@ class Copy:
     released: int
     from_disk: int
     for_task: int
+    gpus: tuple[int, ...] = ()
 
 
 def rows(table: object, kind: type) -> list:  # type: ignore[type-arg]
-    columns = [getattr(table, name).tolist() for name in type(table).__slots__]  # type: ignore[attr-defined]
+    names = [name for name in type(table).__slots__ if name not in ("on", "starts")]  # type: ignore[attr-defined]
+    columns = [getattr(table, name).tolist() for name in names]
     return [kind(*row) for row in zip(*columns, strict=True)]
 
 
@@ -87,6 +91,12 @@ class Books:
         self.raw: RawPack = run(compile_problem(scenario), pieces)
         self.stages: list[Stage] = rows(self.raw.stages, Stage)
         self.copies: list[Copy] = rows(self.raw.copies, Copy)
+        on, starts = self.raw.copies.on.tolist(), self.raw.copies.starts.tolist()
+        for copy, (first, over) in zip(self.copies, pairwise(starts), strict=True):
+            copy.gpus = tuple(on[first:over])
+            assert len(copy.gpus) == scenario.models[copy.model].gpus
+        for stage in self.stages:
+            stage.gpus = self.copies[stage.copy].gpus
         assert scenario.tasks is not None
         self.tasks = scenario.tasks
         self.lives: list[list[Stage]] = [[] for _ in range(len(self.tasks))]
@@ -112,8 +122,8 @@ class Books:
             points = [t for t in instants if stage.start <= t <= stage.end]
             track = [(points[0], done)]
             for a, b in pairwise(points):
-                n = sum(s.gpu == stage.gpu and s.start <= a < s.end for s in running)
-                done += (b - a) * self.speed(n)
+                now = [s for s in running if s.start <= a < s.end]
+                done += (b - a) * min(self.speed(sum(gpu in s.gpus for s in now)) for gpu in stage.gpus)
                 track.append((b, done))
             had[stage.task, stage.attempt] = done
             yield stage, track
@@ -225,7 +235,9 @@ def test_memory_is_within_bounds(scenario: PackingScenario, pieces: Pieces) -> N
     for t in books.instants():
         for gpu in range(scenario.gpus.count):
             for at in (t - 1, t):
-                used = loaded(books, gpu, at) + sum(amount(s, track, at) for s, track in kept if s.gpu == gpu)
+                used = loaded(books, gpu, at) + sum(
+                    amount(s, track, at) for s, track in kept if gpu in s.gpus
+                )
                 assert 0 <= used <= scenario.gpus.memory_bytes
 
 
@@ -234,24 +246,27 @@ def test_memory_is_within_bounds(scenario: PackingScenario, pieces: Pieces) -> N
 def test_a_breach_is_one_event(scenario: PackingScenario, pieces: Pieces) -> None:
     """Each event is one failed load or one failed stage of a task; all other stages that fail wait for such a load."""
     books = Books(scenario, pieces)
-    failed = [s for s in books.stages if s.outcome == OUT_OF_MEMORY]
-    loads = Counter((c.load, c.gpu, c.model) for c in books.copies if c.ready == NEVER and c.released < NEVER)
-    of_tasks: Counter[tuple[int, int, int]] = Counter()
+    broken = [c for c in books.copies if c.load == c.released < NEVER]
+    loads: list[tuple[int, int, int]] = []
+    of_tasks: Counter[tuple[int, int]] = Counter()
     b = books.raw.breaches
     for t, gpu, task, model in zip(*(x.tolist() for x in (b.time_us, b.gpu, b.task, b.model)), strict=True):
         if task < 0:
-            loads[t, gpu, model] -= 1
+            loads.append((t, model, gpu))
         else:
             assert books.tasks.model[task] == model
-            of_tasks[t, gpu, task] += 1
-    assert not any(loads.values())
-    broken = {(c.load, c.gpu, c.model) for c in books.copies if c.load == c.released < NEVER}
-    for s in failed:
-        if of_tasks[s.end, s.gpu, s.task] > 0 and s.kind in (RUN, RESTORE):
-            of_tasks[s.end, s.gpu, s.task] -= 1
-        else:
-            assert s.kind in (LOAD, RESTORE)
-            assert (s.end, s.gpu, int(books.tasks.model[s.task])) in broken
+            assert any(gpu in s.gpus and s.end == t for s in books.lives[task] if s.outcome == OUT_OF_MEMORY)
+            of_tasks[t, task] += 1
+    assert Counter((t, m) for t, m, _ in loads) == Counter((c.load, c.model) for c in broken)
+    assert Counter(loads) <= Counter((c.load, c.model, gpu) for c in broken for gpu in c.gpus)
+    for s in books.stages:
+        if s.outcome == OUT_OF_MEMORY:
+            copy = books.copies[s.copy]
+            if s.kind in (RUN, RESTORE) and copy.released > s.end:
+                of_tasks[s.end, s.task] -= 1
+            else:
+                assert s.kind in (LOAD, RESTORE)
+                assert copy.load == copy.released == s.end
     assert not any(of_tasks.values())
 
 
@@ -274,13 +289,17 @@ def loaded(books: Books, gpu: int, t: int) -> int:
     """Bytes of the copies on a GPU, and of what they left behind, at an instant."""
     total = 0
     for m, model in enumerate(books.scenario.models):
-        here = [
-            c for c in books.copies if (c.model, c.gpu) == (m, gpu) and c.load <= t and c.load < c.released
-        ]
+        of_model = [c for c in books.copies if c.model == m and gpu in c.gpus]
+        here = [c for c in of_model if c.load <= t and c.load < c.released]
         alive = sum(t < c.released for c in here)
-        took = model.actual_bytes + books.scenario.context(model) + model.workspace_bytes
-        total += took * alive + (model.asleep_bytes if here and not alive else 0)
+        took = part(model, model.actual_bytes) + books.scenario.context(model) + model.workspace_bytes
+        total += took * alive + (part(model, model.asleep_bytes) if here and not alive else 0)
     return total
+
+
+def part(model: ServedModel, whole: int) -> int:
+    """Of bytes of a model, those on each of its GPUs."""
+    return (whole + model.gpus - 1) // model.gpus
 
 
 def kv(books: Books) -> Iterator[tuple[Stage, list[tuple[int, int]]]]:
@@ -302,7 +321,8 @@ def kv(books: Books) -> Iterator[tuple[Stage, list[tuple[int, int]]]]:
 def bytes_of(books: Books, task: int, done_us: int) -> int:
     made, service = int(books.tasks.tokens_out[task]), int(books.tasks.service_us[task])
     tokens = int(books.tasks.tokens_in[task]) + (made * done_us // service if service else 0)
-    return books.scenario.models[int(books.tasks.model[task])].kv_bytes_per_token * tokens
+    model = books.scenario.models[int(books.tasks.model[task])]
+    return part(model, model.kv_bytes_per_token) * tokens
 
 
 def amount(stage: Stage, track: list[tuple[int, int]], t: int) -> int:
