@@ -1,6 +1,7 @@
 """Hypothesis strategies for tiny clusters with crowded queues: ties, zero lengths, drains and all."""
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,46 @@ from gpuplan.fairshare.model import (
 TIMES = st.one_of(st.sampled_from([0, 0, 1, 2, 3, 5, 10, 20]), st.integers(0, 30))
 LENGTHS = st.one_of(st.sampled_from([0, 1, 2, 5, 10, 20]), st.integers(0, 25))
 WEIGHTS = st.sampled_from([0.0, 1.0, 1.0, 1.0, 2.0, 3.0, 0.5])
+
+# Strategies are made once: to make and check one takes longer than to draw from it.
+_LASTING = LENGTHS.filter(bool)
+_SLACK = st.sampled_from([0, 0, 1, 3, 10, NEVER])
+_SOME_SLACK = st.sampled_from([0, 0, 1, 3, 10])
+_MINIMUMS = st.sampled_from([0, 0, 1, 2, 4, 8, 30])
+_MOSTLY = st.sampled_from([True, True, False])
+_SELDOM = st.sampled_from([False, False, True])
+_HARDLY_EVER = st.sampled_from([False, False, False, True])
+_PRIORITIES = st.integers(0, 2)
+_WINDOWS = st.sampled_from([10, 16, 40, 100, 1000])
+_ENDS = st.one_of(st.none(), st.integers(1, 60))
+_TIMES_AS_LONG = st.sampled_from([1, 1, 50])
+_CHANGES_AT = st.lists(TIMES, unique=True, max_size=3)
+
+
+@cache
+def _columns(values: st.SearchStrategy[Any], count: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(values, min_size=count, max_size=count)
+
+
+@cache
+def _any_of(values: tuple[str, ...]) -> st.SearchStrategy[str]:
+    return st.sampled_from(values)
+
+
+@cache
+def _sizes(gpus: int) -> st.SearchStrategy[int]:
+    return st.one_of(st.integers(1, 2), st.integers(1, gpus + 1))
+
+
+@cache
+def _drained(nodes: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, nodes - 1), unique=True, max_size=2)
+
+
+@cache
+def _named(paths: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(paths), unique=True, min_size=1)
+
 
 FLAT = st.builds(lambda gpus: (Pool(1, gpus),), st.integers(1, 8))
 NODES = st.builds(lambda nodes, gpus: (Pool(nodes, gpus),), st.integers(1, 4), st.integers(1, 4))
@@ -84,25 +125,25 @@ def job_tables(
     wanted = ["", *types, "|".join(types)] if types != [""] else [""]
 
     def column(values: st.SearchStrategy[object]) -> list[object]:
-        return draw(st.lists(values, min_size=count, max_size=count))
+        return draw(_columns(values, count))
 
-    run = column(LENGTHS.filter(bool) if planned else LENGTHS)
+    run = column(_LASTING if planned else LENGTHS)
     # Most declare a limit somewhat above the run time; some the run time itself, some none.
-    slack = column(st.sampled_from([0, 0, 1, 3, 10] if planned else [0, 0, 1, 3, 10, NEVER]))
+    slack = column(_SOME_SLACK if planned else _SLACK)
     limits = [min(r + s, NEVER) for r, s in zip(run, slack, strict=True)]  # type: ignore[operator]
     return jobs(
         [f"j{k}" for k in range(count)],
         column(TIMES),  # type: ignore[arg-type]
-        column(st.one_of(st.integers(1, 2), st.integers(1, gpus + 1))),  # type: ignore[arg-type]
+        column(_sizes(gpus)),  # type: ignore[arg-type]
         run,  # type: ignore[arg-type]
-        team=column(st.sampled_from(teams)),  # type: ignore[arg-type]
+        team=column(_any_of(tuple(teams))),  # type: ignore[arg-type]
         limit_s=limits,  # type: ignore[arg-type]
-        minimum_s=column(st.sampled_from([0, 0, 1, 2, 4, 8, 30])),  # type: ignore[arg-type]
-        resumable=column(st.sampled_from([True, True, False])),  # type: ignore[arg-type]
-        priority=column(st.integers(0, 2)),  # type: ignore[arg-type]
-        gpu=column(st.sampled_from(wanted)),  # type: ignore[arg-type]
-        one_node=column(st.sampled_from([False, False, True])),  # type: ignore[arg-type]
-        opted_out=column(st.sampled_from([False, False, False, True])),  # type: ignore[arg-type]
+        minimum_s=column(_MINIMUMS),  # type: ignore[arg-type]
+        resumable=column(_MOSTLY),  # type: ignore[arg-type]
+        priority=column(_PRIORITIES),  # type: ignore[arg-type]
+        gpu=column(_any_of(tuple(wanted))),  # type: ignore[arg-type]
+        one_node=column(_SELDOM),  # type: ignore[arg-type]
+        opted_out=column(_HARDLY_EVER),  # type: ignore[arg-type]
     )
 
 
@@ -110,7 +151,7 @@ def job_tables(
 def drain_lists(draw: st.DrawFn, pools: tuple[Pool, ...]) -> tuple[Drain, ...]:
     """At most one drain of a node."""
     nodes = sum(pool.nodes for pool in pools)
-    which = draw(st.lists(st.integers(0, nodes - 1), unique=True, max_size=2))
+    which = draw(_drained(nodes))
     return tuple(Drain(node, draw(TIMES), draw(st.integers(1, 12))) for node in which)
 
 
@@ -127,8 +168,8 @@ def weights_of(budget: tuple[BudgetNode, ...], above: str = "") -> dict[str, flo
 def budget_changes(draw: st.DrawFn, budget: tuple[BudgetNode, ...]) -> tuple[BudgetChange, ...]:
     """Up to three changes, some of which change nothing; siblings never all weigh 0."""
     present, found = weights_of(budget), []
-    for at in sorted(draw(st.lists(TIMES, unique=True, max_size=3))):
-        named = draw(st.lists(st.sampled_from(sorted(present)), unique=True, min_size=1))
+    for at in sorted(draw(_CHANGES_AT)):
+        named = draw(_named(tuple(sorted(present))))
         new = {path: draw(WEIGHTS) for path in named}
         then = present | new
         parents = {path.rpartition("/")[0] for path in then}
@@ -163,15 +204,15 @@ def scenarios(
         name="tiny",
         pools=some_pools,
         budget=budget,
-        window_s=draw(st.sampled_from([10, 16, 40, 100, 1000])),
+        window_s=draw(_WINDOWS),
         contract=draw(CONTRACTS),
         jobs=draw(job_tables(some_pools, teams_of(budget), most, planned=planned)),
         behaviour=Behaviour(opt_out_limit_gpus=draw(st.integers(0, 4))),
         drains=draw(drain_lists(some_pools)) if drains else (),
-        until_s=draw(st.one_of(st.none(), st.integers(1, 60))),
+        until_s=draw(_ENDS),
         budget_changes=draw(budget_changes(budget)) if changes else (),
     )
-    return stretched(tiny, draw(st.sampled_from([1, 1, 50])))
+    return stretched(tiny, draw(_TIMES_AS_LONG))
 
 
 @st.composite
