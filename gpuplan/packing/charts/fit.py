@@ -135,7 +135,7 @@ def largest_panel(
         )
     said = "largest unreserved memory of one GPU; dotted: what each model needs"
     if wide:
-        said = "largest unreserved memory of one GPU, dashed: of several each; rules: what models need"
+        said = "largest unreserved memory of a GPU; dashed: of several, each"
     return {"width": width, "height": height, "title": titles.panel_title(said, width), "layer": layers}
 
 
