@@ -17,6 +17,7 @@ from gpuplan.fairshare.model import HOUR, NEVER, Int64
 from gpuplan.fairshare.problem import Problem
 from gpuplan.fairshare.raw import FINISHED, RUNNING, RawRun, Stretches
 from gpuplan.fairshare.run import Comparison, Run, compare, ready
+from gpuplan.fairshare.words import gpus_text
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import shorten
 from gpuplan.traces.as_it_was_match import Matched, matched, on_nodes
@@ -135,8 +136,8 @@ class AsItWas(Run):
         runs = (rows.start_s <= at) & (at < rows.end_s)
         free = self.problem.gpus - int(jobs.gpus[rows.job[runs]].sum())
         return (
-            f"{name} waited for {jobs.gpus[j]:,} GPUs while {free:,} of {self.problem.gpus:,} were in no other job of "
-            "this scenario. The record does not say why."
+            f"{name} waited for {gpus_text(int(jobs.gpus[j]))} while {free:,} of {self.problem.gpus:,} were in no "
+            "other job of this scenario. The record does not say why."
         )
 
     def __repr__(self) -> str:

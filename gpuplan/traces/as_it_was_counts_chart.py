@@ -17,7 +17,7 @@ from gpuplan.traces.as_it_was_counts import described
 
 if TYPE_CHECKING:
     from gpuplan.gantt.offline import OfflineChart
-    from gpuplan.traces.as_it_was_counts import CountsCompared
+    from gpuplan.traces.as_it_was_counts import CountsAsItWas, CountsCompared
 
 #: Bins of an area, and its pixels.
 _BINS, _AREA_PX = 240, 120
@@ -50,15 +50,16 @@ def counts_chart(
     clock = Clock(max([int(record.by_hour.edges[-1]), *(run.end_s for run in compared.runs.values())]))
     names = list(compared.results)
     inner = max(160, width - gantt.BESIDE)
-    found = {AS_IT_WAS: _grouped(record.by_hour, palette)}
-    found |= {name: account(run, palette, _BINS) for name, run in compared.runs.items()}
+    found = {name: account(run, palette, _BINS) for name, run in compared.runs.items()}
+    of_hours, known_s = _binned(record)
+    found[AS_IT_WAS] = _grouped(of_hours, palette)
     sets: dict[str, Columns] = {}
     panels = []
     for k, name in enumerate(names):
         said = described(compared.results[name])
         sets[f"area_{k}"] = stack_columns(found[name], clock)
         if name == AS_IT_WAS:
-            _show_gaps(sets[f"area_{k}"], record.known_s, found[name].length_s)
+            _show_gaps(sets[f"area_{k}"], known_s, found[name].length_s)
         sets[f"head_{k}"] = {"gpus": [int(problem.gpus)], "x": [0], "x2": [round(clock.span, 5)]}
         panels.append(_area(k, f"{name}: {said}", palette, clock, inner, last=k == len(names) - 1))
     panels[0]["layer"].append(_legend(palette, width))
@@ -109,8 +110,20 @@ def _grouped(by_hour: Account, palette: Palette) -> Account:
     return Account(by_hour.edges, *(summed(row) for row in rows))
 
 
+def _binned(record: "CountsAsItWas") -> tuple[Account, Int64]:
+    """The account of counts in at most `_BINS` bins of whole hours, and the seconds of each that are known."""
+    hours = record.by_hour
+    each = -(-len(record.known_s) // _BINS)
+    first = np.arange(0, len(record.known_s), each)
+    ran, rest, owed = (
+        np.add.reduceat(row, first, axis=1) for row in (hours.allocated, hours.unallocated, hours.owed)
+    )
+    edges = np.append(hours.edges[first], hours.edges[-1])
+    return Account(edges, ran, rest, owed, hours.entitled), np.add.reduceat(record.known_s, first)
+
+
 def _show_gaps(columns: Columns, known_s: Int64, length_s: Int64) -> None:
-    """Means over what is known of each hour; nothing where nothing is (the last row ends the steps)."""
+    """Means over what is known of each bin; nothing where nothing is (the last row ends the steps)."""
     known, length = known_s.tolist(), length_s.tolist()
     scale = [whole / part if part else None for whole, part in zip(length, known, strict=True)]
     for name, values in columns.items():

@@ -15,6 +15,7 @@ from gpuplan.allocation.figures import UNITS, Figures
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.plan import Plan, compare, ready
 from gpuplan.allocation.problem import compile_problem
+from gpuplan.fairshare.charts.clock import words
 from gpuplan.fairshare.ledger import gpu_seconds
 from gpuplan.fairshare.model import HOUR, Int64
 from gpuplan.inputs.account import Account
@@ -232,6 +233,17 @@ def _notes(day: AllocationScenario, found: DayStretches, held: Int64 | None) -> 
         notes.append(
             f"{odd:,} of {len(found.job):,} stretches held other sizes than the plans' blocks, which would be "
             f"{abs(more):,.1f} GPU-hours {'more' if more >= 0 else 'less'}: the record has its own sizes."
+        )
+    step_s = day.horizon.step_s
+    rounding = sum(
+        job.gpus * (day.steps_of(job.hours) * step_s - job.hours * HOUR)
+        for job in day.batch
+        if job.max_gpus is None
+    )
+    if rounding >= 1:
+        notes.append(
+            f"Plans hold GPUs for whole steps of {words(step_s)}: up to {rounding / HOUR:,.1f} GPU-hours more than the "
+            "run times of these jobs. That much of their utilization and value is rounding, not gain."
         )
     if held is None:
         notes.append(

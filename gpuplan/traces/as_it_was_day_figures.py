@@ -1,6 +1,7 @@
 """The figures of a plan, of a record: exact times in place of steps, names as in `gpuplan.allocation.figures`."""
 
 import numpy as np
+import numpy.typing as npt
 
 from gpuplan.allocation.figures import UNITS, Figures, percentile
 from gpuplan.allocation.model import AllocationScenario
@@ -28,7 +29,7 @@ def figures_of_day(problem: Problem, found: DayStretches, held: Int64 | None) ->
     done_s = np.bincount(found.job, seconds, len(batch))
     needed = np.array([job.hours * HOUR for job in batch])
     in_time = found.over_s <= problem.steps * step_s
-    finished = (first >= 0) & (in_time | (done_s >= needed - 0.5))
+    finished = (first >= 0) & (in_time | (done_s >= needed - 0.5) | _fills_the_rest(problem, first, needed))
     waits = [
         max(0.0, start / HOUR - job.earliest_hour)
         for job, start in zip(batch, first.tolist(), strict=True)
@@ -75,6 +76,17 @@ def _with_services(problem: Problem, held: Int64, worked: float, available: floa
         "penalty": penalty,
         "objective": value - penalty,
     }
+
+
+def _fills_the_rest(problem: Problem, first: Int64, needed: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Jobs that were cut to what is left of the day, and began within the step from which they are known, bool[J].
+
+    A plan may begin them at the start of that step, before they were submitted, and has them finished at midnight.
+    """
+    step_s = problem.scenario.horizon.step_s
+    earliest = np.array([job.earliest_hour * HOUR for job in problem.scenario.batch])
+    cut = np.abs(earliest + needed - problem.steps * step_s) < 1
+    return np.asarray(cut & (first < earliest + step_s))
 
 
 def _first_starts(found: DayStretches, n: int) -> Int64:

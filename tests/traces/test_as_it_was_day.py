@@ -78,6 +78,16 @@ def test_value_decays_within_steps() -> None:
     assert day_as_it_was(day, rows(("a", 1, 0.5, 1.5))).figures["value"] == pytest.approx(0.75)
 
 
+def test_a_job_that_was_cut_to_the_day_is_finished_where_it_began_in_its_step() -> None:
+    """Submitted at 12:20 (known from 12:00), it has 12 h of the day in the scenario, and ran from 12:30 to after it."""
+    day = replace(DAY, batch=(job("a", 1, 12, 12), job("b", 1, 12, 12)))
+    found = day_as_it_was(day, rows(("a", 1, 12.5, 40), ("b", 1, 13.5, 40))).figures
+    assert (found["jobs_finished"], found["jobs_placed"]) == (
+        1,
+        2,
+    )  # b waited for a step: a plan would not finish it
+
+
 def test_the_account_and_the_notes() -> None:
     done = day_as_it_was(DAY, RECORD)
     assert (done.account.read, done.account.used) == (4, 3)
@@ -89,6 +99,14 @@ def test_the_account_and_the_notes() -> None:
         for n in done.notes
     )
     assert any("not in the scenario held 2.0 GPU-hours" in note for note in done.notes)
+
+
+def test_what_whole_steps_add_is_said() -> None:
+    """a: 4 GPUs for 5.5 h take 6 steps, half an hour more: 2 GPU-hours; b: 2 GPUs for 3.9 h take 4: 0.2."""
+    day = replace(DAY, batch=(job("a", 4, 5.5), job("b", 2, 3.9)))
+    notes = day_as_it_was(day, RECORD).notes
+    assert any("whole steps of 1 h: up to 2.2 GPU-hours more" in note for note in notes)
+    assert not any("whole steps of" in note for note in day_as_it_was(DAY, RECORD).notes)
 
 
 def test_the_day_begins_where_the_scenario_says_on_the_clock_of_the_record() -> None:
