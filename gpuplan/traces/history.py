@@ -249,20 +249,20 @@ class History:
     def wait_s(self) -> Int64:
         """Wait of each row from its own submission, int64[R]: to its start, or to `as_of_s` while it waits.
 
-        `UNKNOWN` where one of the two is unknown, or the row never started.
+        `UNKNOWN` where one of the two is unknown, or the row never started, or would have started before it came.
         """
-        known = (self.submit_s != UNKNOWN) & self.started
-        wait = np.where(known, self.start_s - self.submit_s, UNKNOWN)
+        until = np.where(self.started, self.start_s, UNKNOWN)
         if self.as_of_s is not None:
-            open_ = (self.submit_s != UNKNOWN) & self.waiting
-            wait = np.where(open_, self.as_of_s - self.submit_s, wait)
-        return np.asarray(wait, np.int64)
+            until = np.where(self.waiting, self.as_of_s, until)
+        known = (self.submit_s != UNKNOWN) & (until >= self.submit_s)
+        return np.asarray(np.where(known, until - self.submit_s, UNKNOWN), np.int64)
 
     @property
     def mean_wait_s(self) -> float:
-        """Mean wait of the rows that started, from their own submission; not-a-number without any."""
-        known = self.started & (self.submit_s != UNKNOWN)
-        return float((self.start_s - self.submit_s)[known].mean()) if known.any() else float("nan")
+        """Mean of the known waits of the rows that started; not-a-number without any."""
+        waits = self.wait_s[self.started]
+        waits = waits[waits != UNKNOWN]
+        return float(waits.mean()) if len(waits) else float("nan")
 
     @property
     def span_s(self) -> tuple[int, int] | None:

@@ -181,6 +181,8 @@ def _notes(reading: slurm_blocks.Reading, gatherer: Gatherer) -> tuple[str, ...]
         if count:
             more = f" and {count - len(lines):,} more" if count > len(lines) else ""
             notes.append(f"{what}: {line_list(np.array(lines))}{more}.")
+    if reading.returns:
+        notes.append(f"Carriage returns inside of lines became blanks: {reading.returns:,}.")
     if gatherer.blank:
         notes.append(f"Blank lines: {gatherer.blank:,}.")
     if gatherer.pieces:

@@ -34,12 +34,15 @@ class Reading:
         Lines that are not UTF-8 and are read as Windows-1252: the first of them, and how many.
     nulls
         The same for lines with null bytes, which are left out of the text.
+    returns
+        Carriage returns inside of lines, which became blanks.
     """
 
     windows: list[int] = field(default_factory=list)
     n_windows: int = 0
     nulls: list[int] = field(default_factory=list)
     n_nulls: int = 0
+    returns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,10 @@ def _clean(data: bytes, line: int, reading: Reading) -> bytes:
     """The block as UTF-8 with line feeds alone between lines."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
-        data = data.replace(
-            b"\r", b" " if b"\n" in data[:-1] else b"\n"
-        )  # alone they end lines, or stand in a name
+        if b"\n" in data[:-1]:
+            reading.returns += data.count(b"\r")
+            data = data.replace(b"\r", b" ")
+        data = data.replace(b"\r", b"\n")  # nothing else ends lines
     if b"\0" in data:
         found = [line + k for k, text in enumerate(data.split(b"\n")) if b"\0" in text]
         reading.n_nulls += len(found)

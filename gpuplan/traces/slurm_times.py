@@ -57,11 +57,14 @@ def times_of(source: str, table: Table, choices: Choices) -> Times:
     for name in ("elapsed", "elapsedraw"):
         if name in table.seconds:
             elapsed = np.where(table.seconds[name] != UNKNOWN, table.seconds[name], elapsed)
+    one, other = (table.seconds.get(name, np.full(n, UNKNOWN)) for name in ("elapsed", "elapsedraw"))
+    differ = (one != UNKNOWN) & (other != UNKNOWN) & (one != other)
     found = {name: table.seconds[name] for name in TIMES if name in table.seconds}
     fixed = {name: table.instants[name] for name in found}
     offsets = sum(int(values.sum()) for values in fixed.values())
     known = sum(int((values != UNKNOWN).sum()) for values in found.values())
     times = Times(found, elapsed, np.zeros(n, np.bool_), choices.zone, [], [])
+    times.changed.append(("Elapsed and ElapsedRaw differ: the latter counts", int(differ.sum())))
     if choices.zone is not None:
         settled = settle(
             zone_of(choices.zone),
@@ -100,6 +103,10 @@ def open_ended(times: Times, waits: Bools, runs: Bools, held: GpuColumns, group:
         forecast = waits & (start != UNKNOWN)
         times.changed.append(("starts that are forecasts: the job waits", int(forecast.sum())))
         start[forecast] = UNKNOWN
+    submit = times.s.get("submit")
+    if start is not None and submit is not None:
+        early = (start != UNKNOWN) & (submit != UNKNOWN) & (start < submit)
+        times.changed.append(("start before the submission: the wait is not known", int(early.sum())))
     if start is None or end is None:
         return
     both = (start != UNKNOWN) & (end != UNKNOWN)

@@ -175,6 +175,20 @@ def test_a_cancelled_job_that_older_versions_give_a_start(tmp_path: Path) -> Non
     assert found.mean_wait_s == 3600
 
 
+def test_what_contradicts_itself_is_said(tmp_path: Path) -> None:
+    """A start before the submission has no wait; of two run times that differ the raw one counts."""
+    path = tmp_path / "odd.txt"
+    rows = [HEAD + "|ElapsedRaw", line() + "|3600", line("2", "2", submit="2026-03-02T09:30:00") + "|1800"]
+    path.write_text("\n".join(rows))
+    found = read_sacct(path)
+    assert found.wait_s.tolist() == [3600, UNKNOWN]
+    assert found.mean_wait_s == 3600
+    assert found.elapsed_s.tolist() == [3600, 1800]
+    assert ("start before the submission: the wait is not known", 1) in found.account.changed
+    assert ("Elapsed and ElapsedRaw differ: the latter counts", 1) in found.account.changed
+    assert ("end - start is not the run time told: the run time counts", 1) in found.account.changed
+
+
 # ---------------------------------------------------------------------- mistakes
 
 
@@ -288,10 +302,12 @@ def test_mixed_encodings_are_read_and_said(tmp_path: Path) -> None:
     path = tmp_path / "mixed.txt"
     path.write_bytes(
         b"JobID|User|AllocTRES\n1|m\xc3\xbcller|gres/gpu=1\n2|m\xfcller|gres/gpu=1\n3|n\0ull|gres/gpu=1\n"
-        + b"4|x|gres/gpu=1\n" * 50
+        + b"4|x|gres/gpu=1\n5|c\rr|gres/gpu=1\n"
     )
     found = read_sacct(path)
     assert found.user[:3].tolist() == ["müller", "müller", "null"]
+    assert found.user[-1] == "c r"
+    assert "Carriage returns inside of lines became blanks: 1." in found.account.rules
     assert "Not UTF-8, so read as Windows-1252: line 3." in found.account.rules
     assert "Null bytes were left out: line 4." in found.account.rules
 
