@@ -13,6 +13,7 @@ def all_entries() -> tuple[Measure, ...]:
         exact,
         fairshare,
         imports,
+        imports_jobs,
         packing,
         packing_static,
         quality,
@@ -30,4 +31,5 @@ def all_entries() -> tuple[Measure, ...]:
         *quality.entries(),
         *exact.entries(),
         *imports.entries(),
+        *imports_jobs.entries(),
     )

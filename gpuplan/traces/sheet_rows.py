@@ -4,7 +4,6 @@ Text without quotes is split at once; with quotes by the standard library's read
 """
 
 import csv
-from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -156,6 +155,12 @@ def quoted(body: str, separator: str, start: int, width: int, notes: list[str]) 
     unclosed: set[int] = set()
     at = 0
     last = len(lines) - (not lines[-1])
+    whole = _line_by_line(lines[:last], separator)
+    if whole is not None:
+        told = np.array([any(map(str.strip, row)) for row in whole], np.bool_)
+        kept = np.flatnonzero(told)
+        found = _Lists([whole[k] for k in kept.tolist()], unclosed)
+        return kept + start, found, np.flatnonzero(~told) + start
     while at < last:
         line = lines[at]
         if '"' not in line:
@@ -176,10 +181,23 @@ def quoted(body: str, separator: str, start: int, width: int, notes: list[str]) 
     return np.array(numbers, np.int64), _Lists(rows, unclosed), np.array(blank, np.int64)
 
 
+def _line_by_line(lines: list[str], separator: str) -> list[list[str]] | None:
+    """The cells of each line, where quotes are closed on every line; None where they are not."""
+    if any(line.count('"') % 2 for line in lines):
+        return None
+    try:
+        rows = list(csv.reader([line + "\n" for line in lines], delimiter=separator))
+    except csv.Error:
+        return None
+    return rows if len(rows) == len(lines) else None
+
+
 def _record(lines: list[str], at: int, separator: str, width: int) -> tuple[list[str], int, bool]:
     """The record that begins on a line, how many lines it takes, and whether its quotes are closed."""
     reader = csv.reader(
-        (line + "\n" for line in islice(lines, at, at + MOST_LINES)), delimiter=separator, strict=True
+        (lines[k] + "\n" for k in range(at, min(at + MOST_LINES, len(lines)))),
+        delimiter=separator,
+        strict=True,
     )
     try:
         row = next(reader)
