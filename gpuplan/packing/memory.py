@@ -77,17 +77,19 @@ class Memory:
         self.kv_per_token = np.array(
             [problem.scenario.part(m.kv_bytes_per_token, m) for m in models], np.int64
         )
-        # a row per copy and GPU that it is on; the stages on each GPU
+        # a row per copy and GPU that it is on
         self._copy, self._on = copies_on(copies)
-        self._stages: list[Int64] = [np.zeros(0, np.int64)] * problem.scenario.gpus.count
-        stage, gpu = stages_on(raw)
-        for g, mine in grouped(gpu):
-            self._stages[g] = stage[mine]
 
     @cached_property
     def progress(self) -> Progress:
         """What tasks had done at any instant."""
         return Progress(self.problem, self.raw)
+
+    @cached_property
+    def _stages(self) -> list[Int64]:
+        """The stages on each GPU."""
+        stage, gpu = stages_on(self.raw)
+        return [stage[gpu == g] for g in range(self.problem.scenario.gpus.count)]
 
     def stages_on(self, gpu: int) -> Int64:
         """Stages of the tasks on a GPU, in their order."""

@@ -159,9 +159,11 @@ class Progress:
         self.service_us = problem.tasks.service_us[rows.task]
         runs = (rows.kind == RUN) & (rows.end_us > rows.start_us)
         on, gpu = stages_on(raw)
+        lasting = runs[on]
+        on, gpu = on[lasting], gpu[lasting]
         self.gpus: list[Service] = []
         for g in range(scenario.gpus.count):
-            mine = on[(gpu == g) & runs[on]]
+            mine = on[gpu == g]
             self.gpus.append(Service.of_runs(scenario.contention, rows.start_us[mine], rows.end_us[mine]))
         self.services = list(self.gpus)
         self.service: Int64 = rows.gpu.copy()
