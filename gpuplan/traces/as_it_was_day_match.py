@@ -9,7 +9,7 @@ import numpy as np
 from gpuplan.allocation.model import AllocationScenario
 from gpuplan.fairshare.ledger import gpu_seconds
 from gpuplan.fairshare.model import HOUR, Int64
-from gpuplan.forecast.traffic import epoch_s, zone_of
+from gpuplan.forecast.traffic import TrafficHistory, epoch_s, zone_of
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.as_it_was_match import rows_of
@@ -127,3 +127,50 @@ def services_of(day: AllocationScenario, services: Services | None) -> Int64 | N
     return np.array([[int(n) for n in services[name]] for name in names], np.int64).reshape(
         len(names), day.horizon.steps
     )
+
+
+def services_of_histories(
+    day: AllocationScenario, histories: Mapping[str, TrafficHistory]
+) -> dict[str, list[int]]:
+    """GPUs that apps held per step of a day, from histories in GPUs (see `gpuplan.traces.dcgm`): means, rounded.
+
+    Parameters
+    ----------
+    day
+        With a start; where it has no zone, it is a time on the clock of the histories.
+    histories
+        By name of the app; bins that divide a step and lie on its grid.
+
+    Raises
+    ------
+    InputError
+        If the day has no start, or a step of it is not known in a history.
+    """
+    if day.horizon.start is None:
+        raise InputError(day.name, [Mistake("horizon.start", "must be given to find the day in a history")])
+    step_s, found, mistakes = day.horizon.step_s, {}, []
+    for name, history in histories.items():
+        moment = datetime.fromisoformat(day.horizon.start)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=history.start.tzinfo)
+        shift, each = epoch_s(moment) - epoch_s(history.start), step_s // history.bin_s
+        first = shift // history.bin_s
+        if step_s % history.bin_s or shift % history.bin_s:
+            rule = f"must have bins that divide steps of {step_s} s from {day.horizon.start} on"
+            mistakes.append(Mistake(f"services.{name}", rule, f"{history.bin_s} s"))
+            continue
+        values = np.full(day.horizon.steps * each, np.nan)
+        inside = history.values[max(0, first) : max(0, first + len(values))]
+        values[max(0, -first) : max(0, -first) + len(inside)] = inside[: max(0, len(values) + min(0, first))]
+        rows = values.reshape(-1, each)
+        known = np.isfinite(rows)
+        lost = np.flatnonzero(~known.any(axis=1))
+        if len(lost):
+            rule = f"must be known in every step of the day; {len(lost):,} are not, step {lost[0]} first"
+            mistakes.append(Mistake(f"services.{name}", rule))
+            continue
+        mean = np.where(known, rows, 0).sum(axis=1) / known.sum(axis=1)
+        found[name] = [int(gpus) for gpus in np.floor(mean + 0.5).tolist()]
+    if mistakes:
+        raise InputError(day.name, mistakes)
+    return found

@@ -4,9 +4,6 @@ The format: Prometheus documentation, "HTTP API", https://prometheus.io/docs/pro
 values are text, because JSON has neither NaN nor infinity.
 """
 
-import gzip
-import json
-import zlib
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +17,7 @@ import numpy.typing as npt
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.traces.grid import bin_width, epoch_unit, number, numbers, off_grid
+from gpuplan.traces.json_file import read_json
 from gpuplan.traces.series import Kind, Metrics, Series, alive, increases
 
 Labels = tuple[tuple[str, str], ...]
@@ -29,9 +27,6 @@ DOUBTFUL = ("_count", "_sum", "_bucket")
 
 #: Seconds by which a time may miss the grid: servers write three decimals.
 _SLACK_S = 0.002
-
-#: Bytes of JSON that are read: in memory the readings take about fifteen times as much.
-MOST_BYTES = 100_000_000
 
 
 def _floats() -> "array[float]":
@@ -107,7 +102,7 @@ def read_prometheus(
     ]
     if wrong:
         raise InputError(source, wrong)
-    body, warnings = _body(_json(path), source)
+    body, warnings = _body(read_json(path), source)
     found, mistakes = _series(body)
     if not mistakes and not any(each.times for each in found.values()):
         rule = "no data in this answer: the query found no series, or none with a reading in this time"
@@ -130,55 +125,6 @@ def read_prometheus(
         rules.append("Gauges: readings are taken as they are, falls included.")
     start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=first)
     return Metrics(source, taken, start, width, series, warnings, tuple(rules), spread)
-
-
-def _json(path: str | Path) -> Any:
-    source = str(path)
-    try:
-        return json.loads(_text(Path(path)))
-    except InputError:
-        raise
-    except FileNotFoundError:
-        mistake = Mistake("", "there is no such file")
-    except (EOFError, zlib.error):
-        mistake = Mistake("", "cannot be read: the gzip data is damaged or cut off")
-    except OSError as error:
-        mistake = Mistake("", f"cannot be read: {error.strerror or shorten(str(error), 120)}")
-    except UnicodeDecodeError:
-        mistake = Mistake("", "must be UTF-8 text")
-    except json.JSONDecodeError as error:
-        mistake = Mistake(f"line {error.lineno}", f"must be JSON: {error.msg}", line=error.lineno)
-    except ValueError:  # Python's own limit to the digits of a number
-        mistake = Mistake("", "must be JSON with numbers of at most 4,300 digits")
-    except RecursionError:
-        mistake = Mistake("", "must be an answer of the HTTP API: it is nested too deeply")
-    except MemoryError:
-        mistake = Mistake(
-            "", "is more than memory holds; ask for fewer series, a longer step or a shorter time"
-        )
-    raise InputError(source, [mistake])
-
-
-def _text(path: Path) -> str:
-    """The text of a file, plain or gzip; an `InputError` where it is larger than what is read at once."""
-    packed = path.suffix == ".gz"
-    if path.is_file():  # a pipe has no size
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise _too_large(path, f"{size / 1e6:,.0f} MB")
-    with gzip.open(path, "rb") if packed else open(path, "rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise _too_large(path, f"more than {MOST_BYTES / 1e6:,.0f} MB")
-    return data.decode("utf-8-sig")
-
-
-def _too_large(path: Path, size: str) -> InputError:
-    rule = (
-        f"is {size}, and JSON is read whole, up to {MOST_BYTES / 1e6:,.0f} MB: ask for a longer step, fewer series, or "
-        "a file per part of the time"
-    )
-    return InputError(str(path), [Mistake("", rule)])
 
 
 def _body(answer: Any, source: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from hypothesis import strategies as st
 from gpuplan.allocation.model import AllocationScenario, BatchJob, Horizon, Objective, RealtimeApp, Rules
 from gpuplan.allocation.plan import Plan, plan
 from gpuplan.cluster import Cluster
+from gpuplan.forecast.traffic import TrafficHistory
 from gpuplan.inputs.errors import InputError
 from gpuplan.traces.as_it_was import AS_IT_WAS, HONESTY
 from gpuplan.traces.as_it_was_day import DayCompared, compare_day, day_as_it_was
 from gpuplan.traces.as_it_was_day_chart import day_chart
+from gpuplan.traces.as_it_was_day_match import services_of_histories
 from gpuplan.traces.as_it_was_places import peak
 from gpuplan.traces.as_it_was_rows import gpu_rows
 from gpuplan.traces.history import history
@@ -159,6 +162,23 @@ def test_services_must_fit() -> None:
     assert [mistake.path for mistake in caught.value.mistakes] == ["services.chta", "services.chat"]
     with pytest.raises(InputError, match="each of the 24 steps"):
         day_as_it_was(day, RECORD, services={"chat": [1] * 23 + [-1]})
+
+
+def test_services_from_what_was_measured() -> None:
+    """From 23:00 on in half hours: 9, 9, then 1, 2 (mean 1.5: 2), unknown and 4 (4), then 3s: 24 hours are known."""
+    values = [9, 9, 1, 2, np.nan, 4, *[3] * 44]
+    measured = TrafficHistory("chat", "GPUs", datetime(2026, 4, 9, 23), 1800, np.array(values, float))
+    assert services_of_histories(DAY, {"chat": measured}) == {"chat": [2, 4, *[3] * 22]}
+    short = TrafficHistory("chat", "GPUs", datetime(2026, 4, 10, 2), 1800, np.full(30, 3.0))
+    with pytest.raises(
+        InputError, match=r"services\.chat: must be known in every step of the day; 9 are not, step 0"
+    ):
+        services_of_histories(DAY, {"chat": short})
+    odd = TrafficHistory("chat", "GPUs", datetime(2026, 4, 10, 0, 10), 1800, np.full(60, 3.0))
+    with pytest.raises(InputError, match="must have bins that divide steps of 3600 s"):
+        services_of_histories(DAY, {"chat": odd})
+    with pytest.raises(InputError, match=r"horizon\.start: must be given"):
+        services_of_histories(replace(DAY, horizon=Horizon(24)), {"chat": measured})
 
 
 def test_a_cluster_that_is_too_small_is_refused_or_widened_by_whole_nodes() -> None:

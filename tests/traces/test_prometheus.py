@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpuplan.inputs.errors import InputError
-from gpuplan.traces import prometheus
+from gpuplan.traces import json_file
 from gpuplan.traces.prometheus import read_prometheus
 from gpuplan.traces.series import Metrics
 
@@ -236,14 +236,14 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path, series({0: "1", 1: "2"}, name="load"))
-    monkeypatch.setattr(prometheus, "MOST_BYTES", 50)
+    monkeypatch.setattr(json_file, "MOST_BYTES", 50)
     with pytest.raises(
         InputError, match="ask for a longer step, fewer series, or a file per part of the time"
     ):
         read_prometheus(path)
     packed = tmp_path / "answer.json.gz"
     packed.write_bytes(gzip.compress(path.read_bytes() + b" " * 10_000))
-    monkeypatch.setattr(prometheus, "MOST_BYTES", packed.stat().st_size + 50)
+    monkeypatch.setattr(json_file, "MOST_BYTES", packed.stat().st_size + 50)
     with pytest.raises(InputError, match="is more than 0 MB, and JSON is read whole"):
         read_prometheus(packed)
 
