@@ -41,8 +41,7 @@ def codes_of(names: Iterable[str], word: str, key: bytes | None = None) -> dict[
     """
     known = [name for name in dict.fromkeys(names) if name]
     if key is None:
-        width = len(str(len(known)))
-        return {"": ""} | {name: f"{word}-{number:0{width}}" for number, name in enumerate(known, 1)}
+        return {"": ""} | {name: f"{word}-{number}" for number, name in enumerate(known, 1)}
     found, taken = {"": ""}, set[str]()
     for name in known:
         digest = hmac.new(key, f"{word}\0{name}".encode("utf-8", "surrogatepass"), sha256).hexdigest()

@@ -13,6 +13,9 @@ _PATTERN = r"(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf|in
 _NUMBER = re.compile(_PATTERN, re.I | re.A)
 _NUMBERS = re.compile(rf"{_PATTERN}(?:\n{_PATTERN})*", re.I | re.A)
 
+#: What may stand around a number; `str.strip` would take control characters away that `float` refuses.
+_BLANKS = " \t\r\n"
+
 #: Times before 1971 are counted from something else; what lies beyond 2199 is no history.
 FIRST_S, LAST_S = 31_536_000, 7_258_118_400
 
@@ -29,7 +32,8 @@ def number(text: object) -> float | None:
     Stricter than `float`, which also reads ``1_000`` and digits of other scripts.
     """
     if isinstance(text, str):
-        return float(text) if _NUMBER.fullmatch(text.strip()) else None
+        text = text.strip(_BLANKS)
+        return float(text) if _NUMBER.fullmatch(text) else None
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         try:
             return float(text)
