@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gpuplan.packing import kernels
-from gpuplan.packing.model import NEVER, Int64, Pieces
+from gpuplan.packing.model import NEVER, Int64, Pieces, ServedModel
 from gpuplan.packing.policies import code_of
 from gpuplan.packing.problem import Problem
 from gpuplan.packing.raw import Breaches, Copies, RawPack, Stages
@@ -51,14 +51,14 @@ class Tables:
         self.tasks, order, by_group, lines = in_line(problem, pieces, n_lines)
         self.fate = np.empty((kernels.FATE_ROWS, n), np.int64)
         self.fate[:] = [[kernels.WAITING], [NEVER], [0]]
-        residents = [(m, g) for m, model in enumerate(problem.scenario.models) for g in model.resident]
+        residents = [(m, on) for m, model in enumerate(problem.scenario.models) for on in sets_of(model)]
         self.work = np.empty((min(n, 1024) + 8, kernels.WORK_COLUMNS), np.int64)
-        self.room = np.empty((len(residents) + 1024, kernels.COPY_COLUMNS), np.int64)
+        self.room = np.empty((count * n_models + 1024, kernels.COPY_COLUMNS), np.int64)
         self.copies = np.empty((kernels.COPY_ROWS, len(self.room)), np.int64)
         self.stages = np.empty((kernels.STAGE_ROWS, 2 * n + n // 8 + 1024), np.int64)
         self.breaches = np.empty((kernels.BREACH_ROWS, 1024), np.int64)
-        for m, g in residents:
-            self.load(m, g)
+        for m, on in residents:
+            self.load(m, on)
         self.still = (
             problem.scenario.contention.beta,
             self.settings,
@@ -83,11 +83,11 @@ class Tables:
 
     def grow(self) -> None:
         """Each table that is nearly full twice as long, and longer by what one instant may add."""
-        more = 4 * int(self.settings[kernels.ATTACHED_NOW]) + 64
+        more = 4 * int(self.settings[kernels.ATTACHED_NOW]) + len(self.gpus) + 64
         used = self.settings
         if used[kernels.N_PLACES] == len(self.work):
             self.work = np.concatenate((self.work, np.empty_like(self.work)))
-        if used[kernels.N_COPIES] + more > len(self.room):
+        if used[kernels.N_PARTS] + more > len(self.room):
             self.room = np.concatenate(
                 (self.room, np.empty((len(self.room) + more, self.room.shape[1]), np.int64))
             )
@@ -97,26 +97,31 @@ class Tables:
         if used[kernels.N_BREACHES] + more > self.breaches.shape[1]:
             self.breaches = _longer(self.breaches, 2 * self.breaches.shape[1] + more)
 
-    def load(self, m: int, g: int) -> None:
-        """Model ``m`` is ready on GPU ``g`` from the start."""
-        i = int(self.settings[kernels.N_COPIES])
-        self.settings[kernels.N_COPIES] = i + 1
-        gpu, model, cell, copy = self.gpus[g], self.models[m], self.cells[g], self.room[i]
-        copy[:] = 0
-        copy[kernels.C_MODEL], copy[kernels.C_GPU], copy[kernels.C_STATE] = m, g, kernels.READY
-        copy[kernels.C_LIVE] = gpu[kernels.LIVE_COPIES]
+    def load(self, m: int, on: tuple[int, ...]) -> None:
+        """A copy of model ``m`` is ready on GPUs from the start."""
+        used, model = self.settings, self.models[m]
+        i, n = int(used[kernels.N_PARTS]), int(used[kernels.N_COPIES])
+        used[kernels.N_PARTS], used[kernels.N_COPIES] = i + len(on), n + 1
+        for k, g in enumerate(on, start=i):
+            gpu, cell, part = self.gpus[g], self.cells[g], self.room[k]
+            part[:] = 0
+            part[kernels.C_GPU], part[kernels.C_HEAD], part[kernels.C_LIVE] = g, i, gpu[kernels.LIVE_COPIES]
+            cell[gpu[kernels.LIVE_COPIES], kernels.LIVE] = k
+            gpu[kernels.LIVE_COPIES] += 1
+            cell[m, kernels.AT] = i
+            cell[m, kernels.LOADED] = 1
+            gpu[kernels.RESERVED] += model[kernels.NEED]
+            gpu[kernels.FIXED] += model[kernels.TAKEN]
+            if not model[kernels.PINNED]:
+                gpu[kernels.IDLE_NEED] += model[kernels.NEED]
+                gpu[kernels.IDLE_TAKEN] += model[kernels.TAKEN]
+        copy = self.room[i]
+        copy[kernels.C_MODEL], copy[kernels.C_STATE] = m, kernels.READY
+        copy[kernels.C_WIDTH], copy[kernels.C_LOG] = len(on), n
         copy[[kernels.C_CLAIMER, kernels.C_FOR, kernels.C_FOLLOWS, kernels.C_AFTER, kernels.C_BEFORE]] = -1
-        cell[gpu[kernels.LIVE_COPIES], kernels.LIVE] = i
-        gpu[kernels.LIVE_COPIES] += 1
-        cell[m, kernels.AT] = i
-        cell[m, kernels.LOADED] = 1
         model[kernels.IN_HOST] = 1
-        gpu[kernels.RESERVED] += model[kernels.NEED]
-        gpu[kernels.FIXED] += model[kernels.TAKEN]
-        self.copies[:, i] = [m, g, 0, 0, 0, NEVER, NEVER, 0, -1]
+        self.copies[:, n] = [m, on[0], 0, 0, 0, NEVER, NEVER, 0, -1]
         if not model[kernels.PINNED]:
-            gpu[kernels.IDLE_NEED] += model[kernels.NEED]
-            gpu[kernels.IDLE_TAKEN] += model[kernels.TAKEN]
             self.expires(i)
 
     def expires(self, i: int) -> None:
@@ -142,11 +147,27 @@ class Tables:
             table.flags.writeable = False
         state, left, failures = self.fate
         end = int(used[kernels.T])
-        on, starts = copies[kernels.K_GPU], np.arange(copies.shape[1] + 1)
-        starts.flags.writeable = False
+        parts = self.room[: used[kernels.N_PARTS]]
+        on, heads = parts[:, kernels.C_GPU].copy(), parts[:, kernels.C_HEAD]
+        starts = np.append(np.flatnonzero(heads == np.arange(len(parts))), len(parts))
+        on.flags.writeable = starts.flags.writeable = False
         return RawPack(
-            Stages(*stages), Copies(*copies, on, starts), Breaches(*breaches), state, left, failures, end
+            Stages(*stages),
+            Copies(*copies, on=on, starts=starts),
+            Breaches(*breaches),
+            state,
+            left,
+            failures,
+            end,
         )
+
+
+def sets_of(model: ServedModel) -> list[tuple[int, ...]]:
+    """GPUs of each copy of a model that is there from the start."""
+    if model.gpus == 1:
+        return [(g,) for g in model.resident]
+    found = sorted(model.resident)
+    return [tuple(found[first : first + model.gpus]) for first in range(0, len(found), model.gpus)]
 
 
 def settings(problem: Problem, pieces: Pieces) -> Int64:
@@ -176,6 +197,7 @@ def settings(problem: Problem, pieces: Pieces) -> Int64:
         kernels.DEPTH: pieces.depth,
         kernels.ALIVE_US: NEVER if alive is None else alive,
         kernels.LEAST_RANK: problem.tasks.priority.min(initial=NEVER),
+        kernels.WIDEST: problem.spread.max(initial=1),
         kernels.LAST_GPU: gpus.count - 1,
         kernels.FREE_PLACE: -1,
         kernels.NEXT_MOVE: NEVER,
@@ -195,8 +217,10 @@ def models(problem: Problem) -> Int64:
     found[:, kernels.TAKEN] = problem.taken
     found[:, kernels.ASLEEP] = problem.asleep
     found[:, kernels.WEIGHTS] = problem.weights
+    found[:, kernels.SPREAD] = problem.spread
     for row, model in zip(found, scenario.models, strict=True):
-        row[kernels.PER_TOKEN] = model.kv_bytes_per_token
+        row[kernels.PER_TOKEN] = scenario.part(model.kv_bytes_per_token, model)
+        row[kernels.WHOLE] = model.actual_bytes
         row[kernels.PINNED] = model.pinned
         row[kernels.MODEL_TASKS] = NEVER if model.max_tasks is None else model.max_tasks
     by = np.argsort(problem.needed, kind="stable")

@@ -1,12 +1,16 @@
 """The packing kernel: an event-driven simulator of one node, arrays in, arrays out, nothing validated.
 
 Shapes used throughout: ``J`` tasks in order of arrival, ``M`` models, ``G`` GPUs, ``L`` lines (one, or one per GPU),
-``X`` places for tasks in the system, ``C`` copies of models. Times are microseconds, memory is bytes, both int64;
-``NEVER`` (2**60) is an instant that never comes, ``-1`` means "none".
+``X`` places for tasks in the system, ``C`` parts of copies of models (one per GPU of a copy). Times are microseconds,
+memory is bytes, both int64; ``NEVER`` (2**60) is an instant that never comes, ``-1`` means "none".
 
 The simulator jumps from one instant to the next at which something can change. At one instant: what ends (releases,
 transfers, saves, restores, services), loads begin, memory that ran over, expiries, arrivals and deadlines, placement.
 What takes no time ends at the instant of its start: the same instant comes again.
+
+A copy of a *wide* model lies on several GPUs at once; so does a task of it. Tasks on one GPU are listed there, those
+that run in a heap by what they have left on the clock of that GPU; the few wide ones are in a list of their own and
+count what they have left themselves, at the least speed of their GPUs.
 
 State travels in tables; their columns are named below, their widths beside the names: whoever makes a table takes it
 from there. A task in the system has a row of ``w`` (its place ``x``), which the next one takes when it has left.
@@ -70,20 +74,25 @@ NO_CONTENTION, SHARING, SLOWDOWN = range(3)
     DEPTH,
     ALIVE_US,
     LEAST_RANK,
-) = range(21)
+    WIDEST,
+) = range(22)
 # ... where the simulation is, ...
-T, PAUSED, ARRIVED, DEADLINES, FRESH, STAMP, LAST_GPU, WAITING_NOW, ATTACHED_NOW = range(21, 30)
+T, PAUSED, ARRIVED, DEADLINES, FRESH, STAMP, WAITING_NOW, ATTACHED_NOW = range(22, 30)
+# ... the GPU and the copy of the last placement, whether lines have to be looked at once more at this instant, ...
+LAST_GPU, LAST_COPY, ONCE_MORE = range(30, 33)
 # ... how much of the tables is in use, ...
-N_STAGES, N_COPIES, N_BREACHES, N_PLACES, FREE_PLACE, N_MOVING, N_STARTABLE = range(30, 37)
+N_STAGES, N_COPIES, N_PARTS, N_BREACHES, N_PLACES, FREE_PLACE, N_MOVING, N_STARTABLE = range(33, 41)
 # ... when transfers were last brought up to date and when the next one ends, ...
-MOVED_AT, NEXT_MOVE = range(37, 39)
-# ... and first and last of what waits for a fixed time: leaving copies, idle ones, saves, restores, returns
+MOVED_AT, NEXT_MOVE = range(41, 43)
+# ... first and last of what waits for a fixed time: leaving copies, idle ones, saves, restores, returns, ...
 LEAVING, LEAVING_END, IDLE, IDLE_END, SAVES, SAVES_END, RESTORES, RESTORES_END, RETURNS, RETURNS_END = range(
-    39, 49
+    43, 53
 )
+# ... first and last of the wide tasks on GPUs, ...
+WIDE, WIDE_END = range(53, 55)
 # ... and the last position that backfill looked at in vain (-1: it has to look), where there is one line
-REACH = 49
-SETTING_COLUMNS = 50
+REACH = 55
+SETTING_COLUMNS = 56
 
 # ``tasks`` int64[TASK_COLUMNS, J], a column per task: what it asks for and where it stands in line, ...
 A_ARRIVAL, A_MODEL, A_PRIORITY, A_SERVICE, A_PREDICTED, A_CAME, A_MADE, A_DEADLINE, A_REJECTED, A_WHERE = (
@@ -96,13 +105,19 @@ TASK_COLUMNS = 14
 TASK, MODEL, PRIORITY, SERVICE, PREDICTED, CAME, MADE, DEADLINE, LINE = range(9)
 # ... how it is: stage, whether its progress is saved, whether it ever ran, failures, its copy, row of the log, ...
 STAGE, KEPT, SERVED, FAILURES, COPY, ROW, WAITS, TAG, BEGAN, FOR_PLACE = range(9, 19)
-# ... neighbours among tasks of its GPU, links of the heap of running ones, next among those that wait for a fixed time
+# ... neighbours among tasks of its GPU (or wide ones), links of the heap of running ones, next among those that wait
+# for a fixed time, ...
 AFTER, BEFORE, CHILD, BESIDE, ABOVE, FOLLOWS = range(19, 25)
-WORK_COLUMNS = 25
+# ... whether it is on several GPUs, whether it is counted as a victim of such a one ...
+IS_WIDE, TAKEN_AWAY = range(25, 27)
+WORK_COLUMNS = 27
+# ... and, of a wide one that runs, in the place of two links: its speed, and since when
+PACE, SINCE = CHILD, BESIDE
 # stages of a task in the system
 QUEUED, OUTSIDE, STARTING, RUNS, SAVING, RESTORING = range(6)
 
-# ``models`` int64[M, MODEL_COLUMNS]; the last two are a table of their own: models sorted by need
+# ``models`` int64[M, MODEL_COLUMNS], bytes but `WHOLE` on each GPU; the last two are a table of their own: models
+# sorted by need
 (
     NEED,
     TAKEN,
@@ -114,20 +129,25 @@ QUEUED, OUTSIDE, STARTING, RUNS, SAVING, RESTORING = range(6)
     PLACED,
     IN_HOST,
     FAILED_AT,
+    SPREAD,
+    WHOLE,
     NEED_SORTED,
     POPULAR,
-) = range(12)
-MODEL_COLUMNS = 12
+) = range(14)
+MODEL_COLUMNS = 14
 # ``gpus`` int64[G, GPU_COLUMNS]: ledgers (reserved; taken without KV; KV frozen; most KV of running tasks), ...
 RESERVED, FIXED, FROZEN, MOST_KV, IDLE_NEED, IDLE_TAKEN, PENDING_NEED = range(7)
-# ... tasks attached, running ones, and the clock of their service, ...
+# ... tasks attached, running ones (wide ones count, but are not listed), and the clock of their service, ...
 HELD, FIRST, LAST, ROOT, RUNNING, CLOCK, CLOCK_AT, SPEED, ENDS, RUNS_OVER, DIRTY = range(7, 18)
 # ... copies that take tasks, those that may start loading, transfers
 LIVE_COPIES, STARTABLE, TRANSFERS = range(18, 21)
 # ... how often it changed, and for whom victims did not suffice since then
 VERSION, VAIN_MODEL, VAIN_RANK = range(21, 24)
-GPU_COLUMNS = 24
-# ``cells`` int64[G, M, CELL_COLUMNS]: the copy that takes tasks, all such copies, copies in memory, leftover,
+# ... and what is thought of while a wide task is placed: how a part fits, two scores (or victims), whether one goes
+# there, victims counted as gone, bytes counted as free
+JUDGED, SCORE, THEN, CHOSEN, TAKEN_HERE, GAIN = range(24, 30)
+GPU_COLUMNS = 30
+# ``cells`` int64[G, M, CELL_COLUMNS]: the copy that takes tasks, parts of all such copies, copies in memory, leftover,
 # the version of the GPU at which a task of the model did not fit
 AT, LIVE, LOADED, LEFTOVER, FAILS = range(5)
 CELL_COLUMNS = 5
@@ -135,7 +155,8 @@ CELL_COLUMNS = 5
 FROM, TO, BLOCKED, PLACED_LAST, IN_A_ROW = range(5)
 LINE_COLUMNS = 5
 
-# ``c`` int64[C, COPY_COLUMNS], a row per copy: what it is and how, ...
+# ``c`` int64[C, COPY_COLUMNS], a row per part of a copy, in a row those of one copy by rising GPU; the first is the
+# copy: what it is and how, ...
 (
     C_MODEL,
     C_GPU,
@@ -151,9 +172,11 @@ LINE_COLUMNS = 5
     C_DUE,
     C_VICTIMS,
 ) = range(13)
-# ... and the next that leaves, neighbours among idle ones
+# ... the next that leaves, neighbours among idle ones, ...
 C_FOLLOWS, C_AFTER, C_BEFORE = range(13, 16)
-COPY_COLUMNS = 16
+# ... the row of the copy, how many parts it has, how many of them are still transferred, its column in the log
+C_HEAD, C_WIDTH, C_TO_COME, C_LOG = range(16, 20)
+COPY_COLUMNS = 20
 # states of a copy (a pending one waits for memory, a going one for its last task to be saved)
 PENDING, LOADING, READY, GOING, LEAVES, GONE = range(6)
 
@@ -170,6 +193,9 @@ BREACH_ROWS = 4
 F_STATE, F_LEFT, F_FAILURES = range(3)
 DONE, REJECTED, FAILED, TIMED_OUT, WAITING, ON_GPU = range(6)
 FATE_ROWS = 3
+
+# answers of `choose_wide` that are no copy: a new one on the GPUs that are `CHOSEN`, or none
+NEW_COPY, NOWHERE = -2, -1
 
 # answers of `run_pack`
 ENDED, TOO_SHORT = range(2)
@@ -286,7 +312,7 @@ def merged_children(w: Ints, x: int) -> Number:
 
 
 @njit_step
-def unrun(s: Ints, gpus: Ints, w: Ints, models: Ints, g: int, x: int) -> None:
+def leave_heap(gpus: Ints, w: Ints, g: int, x: int) -> None:
     """Task ``x`` runs no more; its clock is up to date, its tag becomes what it has left."""
     if gpus[g, ROOT] == x:
         gpus[g, ROOT] = merged_children(w, x)
@@ -304,15 +330,12 @@ def unrun(s: Ints, gpus: Ints, w: Ints, models: Ints, g: int, x: int) -> None:
         if below >= 0:
             gpus[g, ROOT] = merged(w, gpus[g, ROOT], below)
     w[x, TAG] -= gpus[g, CLOCK]
-    gpus[g, RUNNING] -= 1
-    gpus[g, MOST_KV] -= models[w[x, MODEL], PER_TOKEN] * (w[x, CAME] + w[x, MADE])
-    gpus[g, DIRTY] = 1
 
 
 @njit_leaf
 def settle(gpus: Ints, w: Ints, g: int, t: int) -> None:
     """Bring the clock of a GPU's service up to ``t``."""
-    if gpus[g, RUNNING] > 0:
+    if gpus[g, ROOT] >= 0:
         gpus[g, CLOCK] += gpus[g, SPEED] * (t - gpus[g, CLOCK_AT])
         if gpus[g, CLOCK] >= REBASE:
             x = gpus[g, FIRST]
@@ -330,10 +353,30 @@ def settle(gpus: Ints, w: Ints, g: int, t: int) -> None:
 
 
 @njit_leaf
+def lies_on(c: Ints, i: int, g: int) -> Number:
+    """Whether a part of copy ``i`` is on GPU ``g``."""
+    k = i
+    end = i + c[i, C_WIDTH]
+    while k < end and c[k, C_GPU] != g:
+        k += 1
+    return k < end
+
+
+@njit_leaf
+def next_wide(w: Ints, c: Ints, x: int, g: int) -> Number:
+    """The first of the wide tasks from ``x`` on that is on GPU ``g``; -1: none."""
+    while x >= 0 and not lies_on(c, w[x, COPY], g):
+        x = w[x, AFTER]
+    return x
+
+
+@njit_leaf
 def left_of(gpus: Ints, w: Ints, g: int, x: int, t: int) -> Number:
-    """What a task has left, in microseconds x `SCALE`."""
+    """What a task on GPU ``g`` has left, in microseconds x `SCALE`."""
     if w[x, STAGE] != RUNS:
         return w[x, TAG]
+    if w[x, IS_WIDE]:
+        return w[x, TAG] - w[x, PACE] * (t - w[x, SINCE])
     return w[x, TAG] - gpus[g, CLOCK] - gpus[g, SPEED] * (t - gpus[g, CLOCK_AT])
 
 
@@ -345,7 +388,7 @@ def done_of(w: Ints, x: int, left: int) -> Number:
 
 @njit_leaf
 def cache_of(models: Ints, w: Ints, x: int, left: int) -> Number:
-    """KV of a task in bytes."""
+    """KV of a task in bytes, on each of its GPUs."""
     per_token = models[w[x, MODEL], PER_TOKEN]
     if per_token == 0:
         return i64(0)
@@ -356,7 +399,7 @@ def cache_of(models: Ints, w: Ints, x: int, left: int) -> Number:
 
 
 @njit_step
-def growing(gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> Number:
+def growing(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, t: int) -> Number:
     """KV of the running tasks of a GPU at ``t``."""
     total = i64(0)
     if gpus[g, MOST_KV] == 0:
@@ -367,25 +410,92 @@ def growing(gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> Number:
         if w[x, STAGE] == RUNS:
             total += cache_of(models, w, x, w[x, TAG] - passed)
         x = w[x, AFTER]
+    if s[WIDE] >= 0:
+        total += growing_wide(s, gpus, models, w, c, g, t)
+    return total
+
+
+@njit_step
+def growing_wide(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, t: int) -> Number:
+    """KV of the running wide tasks of a GPU at ``t``."""
+    total = i64(0)
+    x = next_wide(w, c, s[WIDE], g)
+    while x >= 0:
+        if w[x, STAGE] == RUNS:
+            total += cache_of(models, w, x, left_of(gpus, w, g, x, t))
+        x = next_wide(w, c, w[x, AFTER], g)
     return total
 
 
 @njit_leaf
-def actual(gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> Number:
+def actual(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, t: int) -> Number:
     """Bytes that fill the memory of a GPU at ``t``."""
-    return gpus[g, FIXED] + gpus[g, FROZEN] + growing(gpus, models, w, g, t)
+    return gpus[g, FIXED] + gpus[g, FROZEN] + growing(s, gpus, models, w, c, g, t)
 
 
 @njit_leaf
-def room_of(s: Ints, gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> Number:
+def room_of(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, t: int) -> Number:
     """Bytes into which a model has to fit, by what admission looks at."""
     if s[ON_FREE]:
-        return s[MEMORY] - actual(gpus, models, w, g, t) - gpus[g, PENDING_NEED]
+        return s[MEMORY] - actual(s, gpus, models, w, c, g, t) - gpus[g, PENDING_NEED]
     return s[MEMORY] - gpus[g, RESERVED]
 
 
+@njit_leaf
+def speed_of(beta: float, s: Ints, n: int) -> Number:
+    """Service x `SCALE` per microsecond of each of ``n`` tasks that run on a GPU."""
+    speed = i64(SCALE)
+    if n > 1 and s[CONTENTION] == SHARING:
+        speed = i64(SCALE // n)
+    elif n > 1 and s[CONTENTION] == SLOWDOWN:
+        speed = i64(SCALE / (1.0 + beta * (n - 1)))
+    return max(speed, i64(1))
+
+
 @njit_step
-def refresh(beta: float, s: Ints, gpus: Ints, models: Ints, w: Ints, g: int, t: int) -> None:
+def set_paces(beta: float, s: Ints, gpus: Ints, w: Ints, c: Ints, t: int) -> None:
+    """After all changes of an instant: the speed of wide tasks; where it changed, their GPUs have changed too."""
+    for g in range(len(gpus)):
+        if gpus[g, DIRTY] and gpus[g, RUNNING] > 0:
+            settle(gpus, w, g, t)
+            gpus[g, SPEED] = speed_of(beta, s, gpus[g, RUNNING])
+    x = s[WIDE]
+    while x >= 0:
+        if w[x, STAGE] == RUNS:
+            i = w[x, COPY]
+            pace = gpus[c[i, C_GPU], SPEED]
+            for k in range(i + 1, i + c[i, C_WIDTH]):
+                pace = min(pace, gpus[c[k, C_GPU], SPEED])
+            if pace != w[x, PACE]:
+                w[x, TAG] -= w[x, PACE] * (t - w[x, SINCE])
+                w[x, PACE] = pace
+                w[x, SINCE] = t
+                touch(gpus, c, i)
+        x = w[x, AFTER]
+
+
+@njit_leaf
+def touch(gpus: Ints, c: Ints, i: int) -> None:
+    """Something has changed on all GPUs of copy ``i``."""
+    gpus[c[i, C_GPU], DIRTY] = 1
+    if c[i, C_WIDTH] > 1:
+        for k in range(i + 1, i + c[i, C_WIDTH]):
+            gpus[c[k, C_GPU], DIRTY] = 1
+
+
+@njit_step
+def refresh_wide(s: Ints, gpus: Ints, w: Ints, c: Ints, g: int) -> None:
+    """The next end of service of a GPU, its wide tasks included."""
+    x = next_wide(w, c, s[WIDE], g)
+    while x >= 0:
+        if w[x, STAGE] == RUNS:
+            left = max(w[x, TAG], 0)
+            gpus[g, ENDS] = min(gpus[g, ENDS], w[x, SINCE] + (left + w[x, PACE] - 1) // w[x, PACE])
+        x = next_wide(w, c, w[x, AFTER], g)
+
+
+@njit_step
+def refresh(beta: float, s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, t: int) -> None:
     """After all changes of an instant: the speed of service, the next end, and when memory runs over before that."""
     settle(gpus, w, g, t)
     gpus[g, DIRTY] = 0
@@ -396,25 +506,27 @@ def refresh(beta: float, s: Ints, gpus: Ints, models: Ints, w: Ints, g: int, t: 
     n = gpus[g, RUNNING]
     if n == 0:
         return
-    speed = i64(SCALE)
-    if n > 1 and s[CONTENTION] == SHARING:
-        speed = i64(SCALE // n)
-    elif n > 1 and s[CONTENTION] == SLOWDOWN:
-        speed = i64(SCALE / (1.0 + beta * (n - 1)))
-    speed = max(speed, i64(1))
+    speed = speed_of(beta, s, n)
     gpus[g, SPEED] = speed
-    left = max(w[gpus[g, ROOT], TAG] - gpus[g, CLOCK], 0)
-    gpus[g, ENDS] = t + (left + speed - 1) // speed
+    if gpus[g, ROOT] >= 0:
+        left = max(w[gpus[g, ROOT], TAG] - gpus[g, CLOCK], 0)
+        gpus[g, ENDS] = t + (left + speed - 1) // speed
+    if s[WIDE] >= 0:
+        refresh_wide(s, gpus, w, c, g)
     free = s[MEMORY] - gpus[g, FIXED] - gpus[g, FROZEN]
     if gpus[g, MOST_KV] <= free:
         return
     low = t
     high = gpus[g, ENDS] - 1
-    if high <= t or growing(gpus, models, w, g, high) <= free or growing(gpus, models, w, g, t) > free:
+    if (
+        high <= t
+        or growing(s, gpus, models, w, c, g, high) <= free
+        or growing(s, gpus, models, w, c, g, t) > free
+    ):
         return
     while high - low > 1:
         middle = (low + high) >> 1
-        if growing(gpus, models, w, g, middle) > free:
+        if growing(s, gpus, models, w, c, g, middle) > free:
             high = middle
         else:
             low = middle
@@ -432,6 +544,10 @@ def begin_idle(s: Ints, gpus: Ints, models: Ints, c: Ints, i: int) -> None:
         return
     gpus[c[i, C_GPU], IDLE_NEED] += models[m, NEED]
     gpus[c[i, C_GPU], IDLE_TAKEN] += models[m, TAKEN]
+    if c[i, C_WIDTH] > 1:
+        for k in range(i + 1, i + c[i, C_WIDTH]):
+            gpus[c[k, C_GPU], IDLE_NEED] += models[m, NEED]
+            gpus[c[k, C_GPU], IDLE_TAKEN] += models[m, TAKEN]
     if s[ALIVE_US] < NEVER:
         last = s[IDLE_END]
         c[i, C_BEFORE] = last
@@ -451,6 +567,10 @@ def end_idle(s: Ints, gpus: Ints, models: Ints, c: Ints, i: int) -> None:
         return
     gpus[c[i, C_GPU], IDLE_NEED] -= models[m, NEED]
     gpus[c[i, C_GPU], IDLE_TAKEN] -= models[m, TAKEN]
+    if c[i, C_WIDTH] > 1:
+        for k in range(i + 1, i + c[i, C_WIDTH]):
+            gpus[c[k, C_GPU], IDLE_NEED] -= models[m, NEED]
+            gpus[c[k, C_GPU], IDLE_TAKEN] -= models[m, TAKEN]
     if s[ALIVE_US] < NEVER:
         before = c[i, C_BEFORE]
         after = c[i, C_AFTER]
@@ -465,15 +585,30 @@ def end_idle(s: Ints, gpus: Ints, models: Ints, c: Ints, i: int) -> None:
 
 
 @njit_leaf
-def drop_live(gpus: Ints, cells: Ints, c: Ints, i: int) -> None:
+def add_live(gpus: Ints, cells: Ints, c: Ints, i: int) -> None:
+    """A copy takes tasks from now on."""
+    for k in range(i, i + c[i, C_WIDTH]):
+        g = c[k, C_GPU]
+        last = gpus[g, LIVE_COPIES]
+        c[k, C_LIVE] = last
+        cells[g, last, LIVE] = k
+        gpus[g, LIVE_COPIES] = last + 1
+        cells[g, c[i, C_MODEL], AT] = i
+
+
+@njit_leaf
+def drop_live(s: Ints, gpus: Ints, cells: Ints, c: Ints, i: int) -> None:
     """A copy takes no more tasks."""
-    g = c[i, C_GPU]
-    last = gpus[g, LIVE_COPIES] - 1
-    other = cells[g, last, LIVE]
-    cells[g, c[i, C_LIVE], LIVE] = other
-    c[other, C_LIVE] = c[i, C_LIVE]
-    gpus[g, LIVE_COPIES] = last
-    cells[g, c[i, C_MODEL], AT] = -1
+    for k in range(i, i + c[i, C_WIDTH]):
+        g = c[k, C_GPU]
+        last = gpus[g, LIVE_COPIES] - 1
+        other = cells[g, last, LIVE]
+        cells[g, c[k, C_LIVE], LIVE] = other
+        c[other, C_LIVE] = c[k, C_LIVE]
+        gpus[g, LIVE_COPIES] = last
+        cells[g, c[i, C_MODEL], AT] = -1
+    if c[i, C_WIDTH] > 1:
+        s[STAMP] += 1  # one that did not take tasks on one GPU may have been in the way on another
 
 
 @njit_step
@@ -488,7 +623,7 @@ def evict(s: Ints, gpus: Ints, w: Ints, c: Ints, copies: Ints, i: int, x: int, t
     else:
         s[LEAVING] = i
     s[LEAVING_END] = i
-    copies[K_EVICTED, i] = t
+    copies[K_EVICTED, c[i, C_LOG]] = t
     if x >= 0:
         w[x, WAITS] += 1
 
@@ -505,7 +640,7 @@ def next_out(
     best_key = i64(0)
     best_row = i64(0)
     for k in range(gpus[g, LIVE_COPIES]):
-        i = cells[g, k, LIVE]
+        i = c[cells[g, k, LIVE], C_HEAD]
         m = c[i, C_MODEL]
         if c[i, C_STATE] != READY or c[i, C_HELD] > c[i, C_VICTIMS] or models[m, PINNED]:
             continue
@@ -526,7 +661,7 @@ def eviction_key(s: Ints, models: Ints, c: Ints, i: int, t: int) -> Number:
     if s[EVICTION] == LFU:
         return models[m, PLACED]
     if s[EVICTION] == COST:
-        return models[m, PLACED] * models[m, WEIGHTS]
+        return models[m, PLACED] * models[m, WHOLE]
     return t if c[i, C_HELD] > 0 else c[i, C_USED]
 
 
@@ -580,18 +715,19 @@ def share_links(s: Ints, gpus: Ints, c: Ints, moving: Ints, t: int) -> None:
 
 
 @njit_leaf
-def log_stage(s: Ints, w: Ints, stages: Ints, x: int, g: int, kind: int, t: int) -> None:
-    """A stage of a task begins."""
+def log_stage(s: Ints, w: Ints, c: Ints, stages: Ints, x: int, kind: int, t: int) -> None:
+    """A stage of a task on its copy begins."""
     n = s[N_STAGES]
+    i = w[x, COPY]
     stages[L_TASK, n] = w[x, TASK]
-    stages[L_GPU, n] = g
+    stages[L_GPU, n] = c[i, C_GPU]
     stages[L_KIND, n] = kind
     stages[L_OUTCOME, n] = CUT
     stages[L_START, n] = t
     stages[L_END, n] = NEVER
     stages[L_FROZEN, n] = NEVER if kind == RESTORE else t
     stages[L_ATTEMPT, n] = w[x, FAILURES]
-    stages[L_COPY, n] = w[x, COPY]
+    stages[L_COPY, n] = c[i, C_LOG]
     w[x, ROW] = n
     s[N_STAGES] = n + 1
 
@@ -609,23 +745,64 @@ def end_stage(w: Ints, stages: Ints, x: int, outcome: int, t: int) -> None:
 @njit_step
 def run(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x: int, t: int) -> None:
     """A task is served from now on."""
-    g = c[w[x, COPY], C_GPU]
-    settle(gpus, w, g, t)
+    i = w[x, COPY]
+    g = c[i, C_GPU]
     end_stage(w, stages, x, WENT_ON, t)
-    log_stage(s, w, stages, x, g, RUN, t)
+    log_stage(s, w, c, stages, x, RUN, t)
     w[x, STAGE] = RUNS
     w[x, SERVED] = 1
     w[x, BEGAN] = t
     if w[x, TAG] <= 0:
         gpus[g, ENDS] = t
+    most = models[w[x, MODEL], PER_TOKEN] * (w[x, CAME] + w[x, MADE])
+    if w[x, IS_WIDE]:
+        w[x, PACE] = 0  # until the speeds of its GPUs are known
+        w[x, SINCE] = t
+        for k in range(i, i + c[i, C_WIDTH]):
+            count_running(gpus, c[k, C_GPU], 1, most)
+        return
+    settle(gpus, w, g, t)
     w[x, TAG] += gpus[g, CLOCK]
     w[x, CHILD] = -1
     w[x, BESIDE] = -1
     w[x, ABOVE] = -1
-    gpus[g, ROOT] = x if gpus[g, RUNNING] == 0 else merged(w, gpus[g, ROOT], x)
-    gpus[g, RUNNING] += 1
-    gpus[g, MOST_KV] += models[w[x, MODEL], PER_TOKEN] * (w[x, CAME] + w[x, MADE])
+    gpus[g, ROOT] = x if gpus[g, ROOT] < 0 else merged(w, gpus[g, ROOT], x)
+    count_running(gpus, g, 1, most)
+
+
+@njit_leaf
+def count_running(gpus: Ints, g: int, more: int, bytes: int) -> None:
+    """Running tasks of a GPU are more by one that may have so much KV, or fewer."""
+    gpus[g, RUNNING] += more
+    gpus[g, MOST_KV] += bytes
     gpus[g, DIRTY] = 1
+
+
+@njit_step
+def stop(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, x: int, t: int) -> None:
+    """A task runs no more; its tag becomes what it has left."""
+    i = w[x, COPY]
+    most = models[w[x, MODEL], PER_TOKEN] * (w[x, CAME] + w[x, MADE])
+    if w[x, IS_WIDE]:
+        w[x, TAG] -= w[x, PACE] * (t - w[x, SINCE])
+        for k in range(i, i + c[i, C_WIDTH]):
+            count_running(gpus, c[k, C_GPU], -1, -most)
+        return
+    g = c[i, C_GPU]
+    settle(gpus, w, g, t)
+    leave_heap(gpus, w, g, x)
+    count_running(gpus, g, -1, -most)
+
+
+@njit_leaf
+def freeze(gpus: Ints, c: Ints, i: int, bytes: int) -> None:
+    """KV on each GPU of copy ``i`` that does not grow is more by ``bytes``."""
+    gpus[c[i, C_GPU], FROZEN] += bytes
+    gpus[c[i, C_GPU], DIRTY] = 1
+    if c[i, C_WIDTH] > 1:
+        for k in range(i + 1, i + c[i, C_WIDTH]):
+            gpus[c[k, C_GPU], FROZEN] += bytes
+            gpus[c[k, C_GPU], DIRTY] = 1
 
 
 @njit_step
@@ -634,12 +811,10 @@ def start(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x: 
     if not w[x, KEPT]:
         run(s, gpus, models, w, c, stages, x, t)
         return
-    g = c[w[x, COPY], C_GPU]
     w[x, STAGE] = RESTORING
     w[x, BEGAN] = t
     stages[L_FROZEN, w[x, ROW]] = t
-    gpus[g, FROZEN] += cache_of(models, w, x, w[x, TAG])
-    gpus[g, DIRTY] = 1
+    freeze(gpus, c, w[x, COPY], cache_of(models, w, x, w[x, TAG]))
     w[x, FOLLOWS] = -1
     if s[RESTORES_END] >= 0:
         w[s[RESTORES_END], FOLLOWS] = x
@@ -667,9 +842,15 @@ def waited(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x:
 @njit_step
 def attach(s: Ints, gpus: Ints, w: Ints, c: Ints, x: int, i: int) -> None:
     """A task belongs to copy ``i``."""
-    g = c[i, C_GPU]
     w[x, COPY] = i
+    w[x, TAKEN_AWAY] = 0
     c[i, C_HELD] += 1
+    s[ATTACHED_NOW] += 1
+    if c[i, C_WIDTH] > 1:
+        attach_wide(s, gpus, w, c, x, i)
+        return
+    g = c[i, C_GPU]
+    w[x, IS_WIDE] = 0
     last = gpus[g, LAST]
     w[x, BEFORE] = last
     w[x, AFTER] = -1
@@ -679,7 +860,22 @@ def attach(s: Ints, gpus: Ints, w: Ints, c: Ints, x: int, i: int) -> None:
         gpus[g, FIRST] = x
     gpus[g, LAST] = x
     gpus[g, HELD] += 1
-    s[ATTACHED_NOW] += 1
+
+
+@njit_step
+def attach_wide(s: Ints, gpus: Ints, w: Ints, c: Ints, x: int, i: int) -> None:
+    """A task that belongs to copy ``i`` joins the list of wide ones, and counts on all its GPUs."""
+    w[x, IS_WIDE] = 1
+    last = s[WIDE_END]
+    w[x, BEFORE] = last
+    w[x, AFTER] = -1
+    if last >= 0:
+        w[last, AFTER] = x
+    else:
+        s[WIDE] = x
+    s[WIDE_END] = x
+    for k in range(i, i + c[i, C_WIDTH]):
+        gpus[c[k, C_GPU], HELD] += 1
 
 
 @njit_step
@@ -691,13 +887,20 @@ def detach(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, x: int, t: int) 
     after = w[x, AFTER]
     if before >= 0:
         w[before, AFTER] = after
+    elif w[x, IS_WIDE]:
+        s[WIDE] = after
     else:
         gpus[g, FIRST] = after
     if after >= 0:
         w[after, BEFORE] = before
+    elif w[x, IS_WIDE]:
+        s[WIDE_END] = before
     else:
         gpus[g, LAST] = before
     gpus[g, HELD] -= 1
+    if w[x, IS_WIDE]:
+        for k in range(i + 1, i + c[i, C_WIDTH]):
+            gpus[c[k, C_GPU], HELD] -= 1
     s[ATTACHED_NOW] -= 1
     w[x, COPY] = -1
     c[i, C_HELD] -= 1
@@ -748,15 +951,14 @@ def fail(
     s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, fate: Ints, x: int, t: int
 ) -> None:
     """A task on a GPU fails for memory: all its progress is lost, and it comes back later, or never."""
-    g = c[w[x, COPY], C_GPU]
     if w[x, STAGE] == RUNS:
-        unrun(s, gpus, w, models, g, x)
+        stop(s, gpus, models, w, c, x, t)
     elif w[x, STAGE] == RESTORING:
-        gpus[g, FROZEN] -= cache_of(models, w, x, w[x, TAG])
+        freeze(gpus, c, w[x, COPY], -cache_of(models, w, x, w[x, TAG]))
         forget_restore(s, w, x)
     elif w[x, WAITS] > 0:
         forget_waits(s, w, c, x)
-    gpus[g, DIRTY] = 1
+    touch(gpus, c, w[x, COPY])
     end_stage(w, stages, x, OUT_OF_MEMORY, t)
     detach(s, gpus, models, w, c, x, t)
     w[x, KEPT] = 0
@@ -821,17 +1023,18 @@ def end_releases(
         s[LEAVING] = c[i, C_FOLLOWS]
         if s[LEAVING] < 0:
             s[LEAVING_END] = -1
-        g = c[i, C_GPU]
         m = c[i, C_MODEL]
         c[i, C_STATE] = GONE
-        copies[K_RELEASED, i] = t
-        gpus[g, RESERVED] -= models[m, NEED]
-        gpus[g, FIXED] -= models[m, TAKEN]
-        cells[g, m, LOADED] -= 1
-        if cells[g, m, LOADED] == 0:
-            cells[g, m, LEFTOVER] = 1
-            gpus[g, FIXED] += models[m, ASLEEP]
-        gpus[g, DIRTY] = 1
+        copies[K_RELEASED, c[i, C_LOG]] = t
+        for k in range(i, i + c[i, C_WIDTH]):
+            g = c[k, C_GPU]
+            gpus[g, RESERVED] -= models[m, NEED]
+            gpus[g, FIXED] -= models[m, TAKEN]
+            cells[g, m, LOADED] -= 1
+            if cells[g, m, LOADED] == 0:
+                cells[g, m, LEFTOVER] = 1
+                gpus[g, FIXED] += models[m, ASLEEP]
+            gpus[g, DIRTY] = 1
         s[FRESH] = 1
         waited(s, gpus, models, w, c, stages, c[i, C_FOR], t)
 
@@ -840,21 +1043,25 @@ def end_releases(
 def end_transfers(
     s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, moving: Ints, stages: Ints, copies: Ints, t: int
 ) -> None:
-    """Copies whose transfer is over are ready; their tasks start."""
+    """Copies of which all transfers are over are ready; their tasks start."""
     move(s, c, moving, t)
     n = i64(0)
     for k in range(s[N_MOVING]):
-        i = moving[k]
-        if c[i, C_LEFT] > 0:
-            moving[n] = i
+        part_of = moving[k]
+        if c[part_of, C_LEFT] > 0:
+            moving[n] = part_of
             n += 1
             continue
-        g = c[i, C_GPU]
+        g = c[part_of, C_GPU]
         gpus[g, TRANSFERS] -= 1
+        i = c[part_of, C_HEAD]
+        c[i, C_TO_COME] -= 1
+        if c[i, C_TO_COME] > 0:
+            continue
         models[c[i, C_MODEL], IN_HOST] = 1
         c[i, C_STATE] = READY
-        copies[K_READY, i] = t
-        x = gpus[g, FIRST]
+        copies[K_READY, c[i, C_LOG]] = t
+        x = gpus[g, FIRST] if c[i, C_WIDTH] == 1 else s[WIDE]
         while x >= 0:
             if w[x, COPY] == i and w[x, WAITS] == 0:
                 start(s, gpus, models, w, c, stages, x, t)
@@ -886,9 +1093,7 @@ def end_saves(
         if s[SAVES] < 0:
             s[SAVES_END] = -1
         i = w[x, COPY]
-        g = c[i, C_GPU]
-        gpus[g, FROZEN] -= cache_of(models, w, x, w[x, TAG])
-        gpus[g, DIRTY] = 1
+        freeze(gpus, c, i, -cache_of(models, w, x, w[x, TAG]))
         end_stage(w, stages, x, WENT_ON, t)
         detach(s, gpus, models, w, c, x, t)
         w[x, KEPT] = 1
@@ -907,7 +1112,7 @@ def end_restores(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: In
         s[RESTORES] = w[x, FOLLOWS]
         if s[RESTORES] < 0:
             s[RESTORES_END] = -1
-        gpus[c[w[x, COPY], C_GPU], FROZEN] -= cache_of(models, w, x, w[x, TAG])
+        freeze(gpus, c, w[x, COPY], -cache_of(models, w, x, w[x, TAG]))
         w[x, KEPT] = 0
         s[FRESH] = 1
         run(s, gpus, models, w, c, stages, x, t)
@@ -918,19 +1123,43 @@ def end_services(
     s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, fate: Ints, t: int
 ) -> None:
     """Tasks of which nothing is left are done."""
+    any_ends = 0
     for g in range(len(gpus)):
         if gpus[g, ENDS] > t:
             continue
         settle(gpus, w, g, t)
-        while gpus[g, RUNNING] > 0 and w[gpus[g, ROOT], TAG] <= gpus[g, CLOCK]:
-            x = gpus[g, ROOT]
-            unrun(s, gpus, w, models, g, x)
-            end_stage(w, stages, x, WENT_ON, t)
-            detach(s, gpus, models, w, c, x, t)
-            gone(s, w, fate, x, DONE, t)
+        while gpus[g, ROOT] >= 0 and w[gpus[g, ROOT], TAG] <= gpus[g, CLOCK]:
+            end_service(s, gpus, models, w, c, stages, fate, gpus[g, ROOT], t)
         gpus[g, ENDS] = NEVER
         gpus[g, DIRTY] = 1
         s[FRESH] = 1
+        any_ends = 1
+    if any_ends and s[WIDE] >= 0:
+        end_wide_services(s, gpus, models, w, c, stages, fate, t)
+
+
+@njit_step
+def end_wide_services(
+    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, fate: Ints, t: int
+) -> None:
+    """Wide tasks of which nothing is left are done."""
+    x = s[WIDE]
+    while x >= 0:
+        after = w[x, AFTER]
+        if w[x, STAGE] == RUNS and w[x, TAG] - w[x, PACE] * (t - w[x, SINCE]) <= 0:
+            end_service(s, gpus, models, w, c, stages, fate, x, t)
+        x = after
+
+
+@njit_step
+def end_service(
+    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, fate: Ints, x: int, t: int
+) -> None:
+    """A task is done."""
+    stop(s, gpus, models, w, c, x, t)
+    end_stage(w, stages, x, WENT_ON, t)
+    detach(s, gpus, models, w, c, x, t)
+    gone(s, w, fate, x, DONE, t)
 
 
 @njit_step
@@ -955,31 +1184,42 @@ def begin_loads(
             i = i64(-1)
             for k in range(gpus[g, LIVE_COPIES]):
                 other = cells[g, k, LIVE]
-                if c[other, C_STATE] != PENDING or w[c[other, C_CLAIMER], WAITS] > 0:
+                if c[other, C_HEAD] != other or c[other, C_STATE] != PENDING:
+                    continue  # one that begins on a lower GPU has begun, or waits
+                if w[c[other, C_CLAIMER], WAITS] > 0:
                     continue
                 if i < 0 or c[other, C_MODEL] < c[i, C_MODEL]:
                     i = other
             m = c[i, C_MODEL]
             gpus[g, STARTABLE] -= 1
             s[N_STARTABLE] -= 1
-            gpus[g, PENDING_NEED] -= models[m, NEED]
-            takes = models[m, TAKEN] - (models[m, ASLEEP] if cells[g, m, LEFTOVER] else 0)
-            copies[K_LOAD, i] = t
-            c[i, C_DISK] = 0 if models[m, IN_HOST] and s[HOST_CACHE] else 1
-            copies[K_DISK, i] = c[i, C_DISK]
-            gpus[g, DIRTY] = 1
+            copies[K_LOAD, c[i, C_LOG]] = t
+            from_disk = 0 if models[m, IN_HOST] and s[HOST_CACHE] else 1
+            copies[K_DISK, c[i, C_LOG]] = from_disk
             s[FRESH] = 1
-            if actual(gpus, models, w, g, t) + takes > s[MEMORY]:
-                fail_load(s, gpus, models, cells, w, c, stages, copies, breaches, fate, i, t)
+            fails_on = i64(-1)
+            for k in range(i, i + c[i, C_WIDTH]):
+                h = c[k, C_GPU]
+                gpus[h, PENDING_NEED] -= models[m, NEED]
+                gpus[h, DIRTY] = 1
+                takes = models[m, TAKEN] - (models[m, ASLEEP] if cells[h, m, LEFTOVER] else 0)
+                if fails_on < 0 and actual(s, gpus, models, w, c, h, t) + takes > s[MEMORY]:
+                    fails_on = h
+            if fails_on >= 0:
+                fail_load(s, gpus, models, cells, w, c, stages, copies, breaches, fate, i, fails_on, t)
                 continue
-            gpus[g, FIXED] += takes
-            cells[g, m, LEFTOVER] = 0
-            cells[g, m, LOADED] += 1
             c[i, C_STATE] = LOADING
-            c[i, C_LEFT] = models[m, WEIGHTS] * PER_BYTE
-            gpus[g, TRANSFERS] += 1
-            moving[s[N_MOVING]] = i
-            s[N_MOVING] += 1
+            c[i, C_TO_COME] = c[i, C_WIDTH]
+            for k in range(i, i + c[i, C_WIDTH]):
+                h = c[k, C_GPU]
+                gpus[h, FIXED] += models[m, TAKEN] - (models[m, ASLEEP] if cells[h, m, LEFTOVER] else 0)
+                cells[h, m, LEFTOVER] = 0
+                cells[h, m, LOADED] += 1
+                c[k, C_DISK] = from_disk
+                c[k, C_LEFT] = models[m, WEIGHTS] * PER_BYTE
+                gpus[h, TRANSFERS] += 1
+                moving[s[N_MOVING]] = k
+                s[N_MOVING] += 1
     share_links(s, gpus, c, moving, t)
 
 
@@ -996,18 +1236,19 @@ def fail_load(
     breaches: Ints,
     fate: Ints,
     i: int,
+    g: int,
     t: int,
 ) -> None:
-    """A load does not find its memory: the copy is gone, its tasks fail."""
-    g = c[i, C_GPU]
+    """A load does not find its memory on GPU ``g``: the copy is gone, its tasks fail."""
     m = c[i, C_MODEL]
-    copies[K_EVICTED, i] = t
-    copies[K_RELEASED, i] = t
-    gpus[g, RESERVED] -= models[m, NEED]
-    drop_live(gpus, cells, c, i)
+    copies[K_EVICTED, c[i, C_LOG]] = t
+    copies[K_RELEASED, c[i, C_LOG]] = t
+    for k in range(i, i + c[i, C_WIDTH]):
+        gpus[c[k, C_GPU], RESERVED] -= models[m, NEED]
+    drop_live(s, gpus, cells, c, i)
     c[i, C_STATE] = GONE
     log_breach(s, breaches, t, g, i64(-1), m)
-    x = gpus[g, FIRST]
+    x = gpus[g, FIRST] if c[i, C_WIDTH] == 1 else s[WIDE]
     while x >= 0:
         after = w[x, AFTER]
         if w[x, COPY] == i:
@@ -1024,6 +1265,20 @@ def log_breach(s: Ints, breaches: Ints, t: int, g: int, j: int, m: int) -> None:
     breaches[B_TASK, n] = j
     breaches[B_MODEL, n] = m
     s[N_BREACHES] = n + 1
+
+
+@njit_leaf
+def began_later(w: Ints, x: int, victim: int) -> Number:
+    """Which of two tasks fails first where memory runs over: one that runs or is restored, since later."""
+    if w[x, STAGE] != RUNS and w[x, STAGE] != RESTORING:
+        return victim
+    if (
+        victim < 0
+        or w[x, BEGAN] > w[victim, BEGAN]
+        or (w[x, BEGAN] == w[victim, BEGAN] and w[x, TASK] > w[victim, TASK])
+    ):
+        return x
+    return victim
 
 
 @njit_step
@@ -1043,22 +1298,21 @@ def run_over(
     failed = 0
     gpus[g, DIRTY] = 1
     while gpus[g, FIXED] + gpus[g, FROZEN] + gpus[g, MOST_KV] > s[MEMORY]:
-        if actual(gpus, models, w, g, t) <= s[MEMORY]:
+        if actual(s, gpus, models, w, c, g, t) <= s[MEMORY]:
             break
         victim = i64(-1)
         x = gpus[g, FIRST]
         while x >= 0:
-            if (w[x, STAGE] == RUNS or w[x, STAGE] == RESTORING) and (
-                victim < 0
-                or w[x, BEGAN] > w[victim, BEGAN]
-                or (w[x, BEGAN] == w[victim, BEGAN] and w[x, TASK] > w[victim, TASK])
-            ):
-                victim = x
+            victim = began_later(w, x, victim)
             x = w[x, AFTER]
+        if s[WIDE] >= 0:
+            x = next_wide(w, c, s[WIDE], g)
+            while x >= 0:
+                victim = began_later(w, x, victim)
+                x = next_wide(w, c, w[x, AFTER], g)
         if victim < 0:
             break
         log_breach(s, breaches, t, g, w[victim, TASK], w[victim, MODEL])
-        settle(gpus, w, g, t)
         fail(s, gpus, models, w, c, stages, fate, victim, t)
         failed = 1
         s[FRESH] = 1
@@ -1067,12 +1321,22 @@ def run_over(
 
 
 @njit_step
+def run_over_there(
+    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, breaches: Ints, fate: Ints, t: int
+) -> None:
+    """After a placement: memory of the GPUs of its copy may have run over."""
+    i = s[LAST_COPY]
+    for k in range(i, i + c[i, C_WIDTH]):
+        run_over(s, gpus, models, w, c, stages, breaches, fate, c[k, C_GPU], t)
+
+
+@njit_step
 def expire(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, copies: Ints, t: int) -> None:
     """Copies that were idle for the keep-alive time go."""
     while s[IDLE] >= 0 and c[s[IDLE], C_USED] + s[ALIVE_US] <= t:
         i = s[IDLE]
         end_idle(s, gpus, models, c, i)
-        drop_live(gpus, cells, c, i)
+        drop_live(s, gpus, cells, c, i)
         evict(s, gpus, w, c, copies, i, i64(-1), t)
         s[FRESH] = 1
 
@@ -1188,6 +1452,15 @@ def time_out(
 # -------------------------------------------------------------------- placement
 
 
+@njit_leaf
+def part_fits(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, m: int, t: int) -> Number:
+    """Whether a new copy of model ``m`` fits on ``g``: 2 as it is, 3 after evictions, 0 not."""
+    lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
+    if lacks <= 0:
+        return 2
+    return 3 if lacks <= (gpus[g, IDLE_TAKEN] if s[ON_FREE] else gpus[g, IDLE_NEED]) else 0
+
+
 @njit_step
 def fits(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: int, m: int, t: int) -> Number:
     """How a task of model ``m`` can be placed on ``g``: 1 beside others, 2 with a new copy, 3 after evictions."""
@@ -1199,11 +1472,9 @@ def fits(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: in
             if c[i, C_HELD] < models[m, MODEL_TASKS]:
                 return 1
         else:
-            lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
-            if lacks <= 0:
-                return 2
-            if lacks <= (gpus[g, IDLE_TAKEN] if s[ON_FREE] else gpus[g, IDLE_NEED]):
-                return 3
+            kind = part_fits(s, gpus, models, w, c, g, m, t)
+            if kind > 0:
+                return kind
     cells[g, m, FAILS] = gpus[g, VERSION]
     return 0
 
@@ -1223,19 +1494,46 @@ def fragmentation(models: Ints, free: int) -> Number:
 
 
 @njit_step
-def predicted_left(gpus: Ints, w: Ints, g: int, t: int) -> Number:
+def predicted_left(s: Ints, gpus: Ints, w: Ints, c: Ints, g: int, t: int) -> Number:
     """Predicted service left of all tasks of a GPU."""
     total = i64(0)
     x = gpus[g, FIRST]
     while x >= 0:
         total += max(w[x, PREDICTED] - done_of(w, x, left_of(gpus, w, g, x, t)), 0)
         x = w[x, AFTER]
+    if s[WIDE] >= 0:
+        x = next_wide(w, c, s[WIDE], g)
+        while x >= 0:
+            total += max(w[x, PREDICTED] - done_of(w, x, left_of(gpus, w, g, x, t)), 0)
+            x = next_wide(w, c, w[x, AFTER], g)
     return total
+
+
+@njit_leaf
+def scores(
+    s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: int, m: int, kind: int, t: int
+) -> tuple[Number, Number]:
+    """What the placement policy sorts GPUs of a class by (see `fits`), the least first; then by the second."""
+    how = s[PLACEMENT]
+    if how == FIRST_FIT:
+        return i64(0), i64(0)
+    free = s[MEMORY] - gpus[g, RESERVED]
+    left = free
+    if kind > 1:
+        left -= models[m, NEED]
+    if kind == 3:
+        lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
+        left += evicted_need(s, gpus, models, cells, c, g, t, lacks)
+    if how == FGD:
+        return fragmentation(models, left) - fragmentation(models, free), i64(0)
+    if how == PREDICTED_FIT:
+        return predicted_left(s, gpus, w, c, g, t), left
+    return (left if how == BEST_FIT else -left), i64(0)
 
 
 @njit_step
 def choose(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: int, t: int) -> Number:
-    """The GPU for a task by the placement policy; -1: it cannot be placed."""
+    """The GPU for a task of a model on one GPU by the placement policy; -1: it cannot be placed."""
     m = w[x, MODEL]
     how = s[PLACEMENT]
     if how == ROUND_ROBIN:
@@ -1257,23 +1555,7 @@ def choose(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: 
         kind = fits(s, gpus, models, cells, w, c, g, m, t)
         if kind == 0 or kind > best_kind:
             continue
-        first = i64(0)
-        second = i64(0)
-        if how != FIRST_FIT:
-            free = s[MEMORY] - gpus[g, RESERVED]
-            left = free
-            if kind > 1:
-                left -= models[m, NEED]
-            if kind == 3:
-                lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
-                left += evicted_need(s, gpus, models, cells, c, g, t, lacks)
-            if how == FGD:
-                first = fragmentation(models, left) - fragmentation(models, free)
-            elif how == PREDICTED_FIT:
-                first = predicted_left(gpus, w, g, t)
-                second = left
-            else:
-                first = left if how == BEST_FIT else -left
+        first, second = scores(s, gpus, models, cells, w, c, g, m, kind, t)
         if kind < best_kind or first < least or (first == least and second < then):
             best = i64(g)
             best_kind = kind
@@ -1298,21 +1580,12 @@ def place(
     waits: int,
     t: int,
 ) -> None:
-    """A task is placed on GPU ``g``, where ``lacks`` bytes are missing for a new copy, after ``waits`` saves."""
-    m = w[x, MODEL]
-    i = cells[g, m, AT]
-    models[m, PLACED] += 1
+    """A task of a model on one GPU goes to ``g``, after ``waits`` saves; ``lacks`` bytes are missing for a new copy."""
+    i = cells[g, w[x, MODEL], AT]
     s[LAST_GPU] = g
     w[x, WAITS] = waits
-    w[x, STAGE] = STARTING
-    log_stage(s, w, stages, x, g, RESTORE if w[x, KEPT] else LOAD, t)
     if i >= 0:
-        if c[i, C_HELD] == 0:
-            end_idle(s, gpus, models, c, i)
-        attach(s, gpus, w, c, x, i)
-        stages[L_COPY, w[x, ROW]] = i
-        if c[i, C_STATE] == READY and waits == 0:
-            start(s, gpus, models, w, c, stages, x, t)
+        join_copy(s, gpus, models, w, c, stages, x, i, t)
         return
     key = i64(-1)
     row = i64(-1)
@@ -1321,42 +1594,104 @@ def place(
         row = c[i, C_MODEL]
         key = eviction_key(s, models, c, i, t)
         lacks -= models[row, TAKEN] if s[ON_FREE] else models[row, NEED]
-        drop_live(gpus, cells, c, i)
-        if c[i, C_HELD] == 0:
-            end_idle(s, gpus, models, c, i)
-            evict(s, gpus, w, c, copies, i, x, t)
-        else:
-            c[i, C_STATE] = GOING
-            c[i, C_FOR] = x
-    i = s[N_COPIES]
-    s[N_COPIES] = i + 1
-    c[i, C_MODEL] = m
+        send_off(s, gpus, models, cells, w, c, copies, i, x, t)
+    i = s[N_PARTS]
     c[i, C_GPU] = g
+    claim(s, gpus, models, cells, w, c, stages, copies, x, i64(1), t)
+
+
+@njit_step
+def join_copy(
+    s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x: int, i: int, t: int
+) -> None:
+    """A task is placed on copy ``i``, which takes tasks; it starts there if there is nothing to wait for."""
+    if c[i, C_HELD] == 0:
+        end_idle(s, gpus, models, c, i)
+    attach(s, gpus, w, c, x, i)
+    begin_stay(s, models, w, c, stages, x, t)
+    if c[i, C_STATE] == READY and w[x, WAITS] == 0:
+        start(s, gpus, models, w, c, stages, x, t)
+
+
+@njit_leaf
+def begin_stay(s: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x: int, t: int) -> None:
+    """A task that belongs to a copy from now on waits for it."""
+    models[w[x, MODEL], PLACED] += 1
+    s[LAST_COPY] = w[x, COPY]
+    w[x, STAGE] = STARTING
+    log_stage(s, w, c, stages, x, RESTORE if w[x, KEPT] else LOAD, t)
+
+
+@njit_step
+def send_off(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    copies: Ints,
+    i: int,
+    x: int,
+    t: int,
+) -> None:
+    """A copy has to go for the task at ``x``: now, or when its victims are saved."""
+    drop_live(s, gpus, cells, c, i)
+    if c[i, C_HELD] == 0:
+        end_idle(s, gpus, models, c, i)
+        evict(s, gpus, w, c, copies, i, x, t)
+    else:
+        c[i, C_STATE] = GOING
+        c[i, C_FOR] = x
+
+
+@njit_step
+def claim(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    x: int,
+    width: int,
+    t: int,
+) -> None:
+    """A task gets a new copy of its model, whose GPUs the next ``width`` rows of ``c`` name."""
+    m = w[x, MODEL]
+    i = s[N_PARTS]
+    s[N_PARTS] = i + width
+    n = s[N_COPIES]
+    s[N_COPIES] = n + 1
+    c[i, C_MODEL] = m
     c[i, C_STATE] = PENDING
     c[i, C_HELD] = 0
     c[i, C_USED] = t
     c[i, C_CLAIMER] = x
     c[i, C_FOR] = -1
     c[i, C_VICTIMS] = 0
-    c[i, C_LIVE] = gpus[g, LIVE_COPIES]
-    cells[g, gpus[g, LIVE_COPIES], LIVE] = i
-    gpus[g, LIVE_COPIES] += 1
-    cells[g, m, AT] = i
-    gpus[g, RESERVED] += models[m, NEED]
-    gpus[g, PENDING_NEED] += models[m, NEED]
-    copies[K_MODEL, i] = m
-    copies[K_GPU, i] = g
-    copies[K_CLAIMED, i] = t
-    copies[K_LOAD, i] = NEVER
-    copies[K_READY, i] = NEVER
-    copies[K_EVICTED, i] = NEVER
-    copies[K_RELEASED, i] = NEVER
-    copies[K_DISK, i] = 0
-    copies[K_TASK, i] = w[x, TASK]
+    c[i, C_WIDTH] = width
+    c[i, C_LOG] = n
+    for k in range(i, i + width):
+        c[k, C_HEAD] = i
+        gpus[c[k, C_GPU], RESERVED] += models[m, NEED]
+        gpus[c[k, C_GPU], PENDING_NEED] += models[m, NEED]
+    add_live(gpus, cells, c, i)
+    copies[K_MODEL, n] = m
+    copies[K_GPU, n] = c[i, C_GPU]
+    copies[K_CLAIMED, n] = t
+    copies[K_LOAD, n] = NEVER
+    copies[K_READY, n] = NEVER
+    copies[K_EVICTED, n] = NEVER
+    copies[K_RELEASED, n] = NEVER
+    copies[K_DISK, n] = 0
+    copies[K_TASK, n] = w[x, TASK]
     attach(s, gpus, w, c, x, i)
-    stages[L_COPY, w[x, ROW]] = i
+    begin_stay(s, models, w, c, stages, x, t)
     if w[x, WAITS] == 0:
-        gpus[g, STARTABLE] += 1
+        gpus[c[i, C_GPU], STARTABLE] += 1
         s[N_STARTABLE] += 1
 
 
@@ -1364,7 +1699,7 @@ def place(
 
 
 @njit_step
-def next_victim(s: Ints, gpus: Ints, w: Ints, g: int, rank: int, t: int, after: int) -> Number:
+def next_victim(s: Ints, gpus: Ints, w: Ints, c: Ints, g: int, rank: int, t: int, after: int) -> Number:
     """The running task of a GPU to be taken next after task ``after`` (-1: first) for one of priority ``rank``."""
     best = i64(-1)
     best_left = i64(0)
@@ -1373,17 +1708,31 @@ def next_victim(s: Ints, gpus: Ints, w: Ints, g: int, rank: int, t: int, after: 
         bar = max(w[after, PREDICTED] - done_of(w, after, left_of(gpus, w, g, after, t)), i64(0))
     x = gpus[g, FIRST]
     while x >= 0:
-        if w[x, STAGE] == RUNS and w[x, PRIORITY] < rank:
+        if w[x, STAGE] == RUNS and w[x, PRIORITY] < rank and not w[x, TAKEN_AWAY]:
             left = max(w[x, PREDICTED] - done_of(w, x, left_of(gpus, w, g, x, t)), i64(0))
-            if (
-                (s[PREEMPT] != PREEMPT_THRESHOLD or left >= s[THRESHOLD_US])
-                and (after < 0 or goes_before(w, after, bar, x, left))
-                and (best < 0 or goes_before(w, x, left, best, best_left))
-            ):
+            if may_go(s, w, x, left, after, bar) and (best < 0 or goes_before(w, x, left, best, best_left)):
                 best = x
                 best_left = left
         x = w[x, AFTER]
+    if s[WIDE] < 0:
+        return best
+    x = next_wide(w, c, s[WIDE], g)
+    while x >= 0:
+        if w[x, STAGE] == RUNS and w[x, PRIORITY] < rank and not w[x, TAKEN_AWAY]:
+            left = max(w[x, PREDICTED] - done_of(w, x, left_of(gpus, w, g, x, t)), i64(0))
+            if may_go(s, w, x, left, after, bar) and (best < 0 or goes_before(w, x, left, best, best_left)):
+                best = x
+                best_left = left
+        x = next_wide(w, c, w[x, AFTER], g)
     return best
+
+
+@njit_leaf
+def may_go(s: Ints, w: Ints, x: int, left: int, after: int, bar: int) -> Number:
+    """Whether a task with ``left`` predicted to go may be interrupted, and comes after ``after`` (-1: any does)."""
+    if s[PREEMPT] == PREEMPT_THRESHOLD and left < s[THRESHOLD_US]:
+        return False
+    return after < 0 or goes_before(w, after, bar, x, left)
 
 
 @njit_leaf
@@ -1394,6 +1743,18 @@ def goes_before(w: Ints, x: int, left: int, y: int, other_left: int) -> Number:
     if left != other_left:
         return left > other_left
     return w[x, TASK] > w[y, TASK]
+
+
+@njit_step
+def evictable(s: Ints, gpus: Ints, models: Ints, cells: Ints, c: Ints, g: int) -> Number:
+    """Bytes of the copies of a GPU that would be idle without the victims that are counted at copies."""
+    gain = i64(0)
+    for k in range(gpus[g, LIVE_COPIES]):
+        i = c[cells[g, k, LIVE], C_HEAD]
+        m = c[i, C_MODEL]
+        if c[i, C_STATE] == READY and c[i, C_HELD] == c[i, C_VICTIMS] and not models[m, PINNED]:
+            gain += models[m, TAKEN] if s[ON_FREE] else models[m, NEED]
+    return gain
 
 
 @njit_step
@@ -1417,18 +1778,11 @@ def lacks_without(
     i = cells[g, m, AT]
     if i >= 0:
         return i64(0) if c[i, C_HELD] - c[i, C_VICTIMS] < models[m, MODEL_TASKS] else NEVER
-    lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
+    lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
     if s[ON_FREE]:
         lacks -= freed
-    gain = i64(0)
-    if lacks > 0:
-        for k in range(gpus[g, LIVE_COPIES]):
-            i = cells[g, k, LIVE]
-            other = c[i, C_MODEL]
-            if c[i, C_STATE] == READY and c[i, C_HELD] == c[i, C_VICTIMS] and not models[other, PINNED]:
-                gain += models[other, TAKEN] if s[ON_FREE] else models[other, NEED]
-        if gain < lacks:
-            return NEVER
+    if lacks > 0 and evictable(s, gpus, models, cells, c, g) < lacks:
+        return NEVER
     return max(lacks, 0)
 
 
@@ -1441,7 +1795,7 @@ def victims_needed(
     freed = i64(0)
     y = i64(-1)
     while n < most:
-        y = next_victim(s, gpus, w, g, w[x, PRIORITY], t, y)
+        y = next_victim(s, gpus, w, c, g, w[x, PRIORITY], t, y)
         if y < 0:
             break
         n += 1
@@ -1457,7 +1811,7 @@ def victims_needed(
 def forget_victims(gpus: Ints, cells: Ints, c: Ints, g: int) -> None:
     """No copy of the GPU has victims."""
     for k in range(gpus[g, LIVE_COPIES]):
-        c[cells[g, k, LIVE], C_VICTIMS] = 0
+        c[c[cells[g, k, LIVE], C_HEAD], C_VICTIMS] = 0
 
 
 @njit_step
@@ -1495,29 +1849,394 @@ def preempt(
     freed = i64(0)
     y = i64(-1)
     for _ in range(fewest):
-        y = next_victim(s, gpus, w, g, w[x, PRIORITY], t, y)
+        y = next_victim(s, gpus, w, c, g, w[x, PRIORITY], t, y)
         c[w[y, COPY], C_VICTIMS] += 1
         freed += cache_of(models, w, y, left_of(gpus, w, g, y, t))
     lacks = lacks_without(s, gpus, models, cells, w, c, x, g, fewest, freed, t)
     place(s, gpus, models, cells, w, c, stages, copies, x, g, lacks, fewest, t)
-    settle(gpus, w, g, t)
     for _ in range(fewest):
-        y = next_victim(s, gpus, w, g, w[x, PRIORITY], t, i64(-1))
-        c[w[y, COPY], C_VICTIMS] = 0
-        unrun(s, gpus, w, models, g, y)
-        end_stage(w, stages, y, PREEMPTED, t)
-        log_stage(s, w, stages, y, g, SAVE, t)
-        w[y, STAGE] = SAVING
-        w[y, BEGAN] = t
-        w[y, FOR_PLACE] = x
-        gpus[g, FROZEN] += cache_of(models, w, y, w[y, TAG])
-        w[y, FOLLOWS] = -1
-        if s[SAVES_END] >= 0:
-            w[s[SAVES_END], FOLLOWS] = y
-        else:
-            s[SAVES] = y
-        s[SAVES_END] = y
+        y = next_victim(s, gpus, w, c, g, w[x, PRIORITY], t, i64(-1))
+        save(s, gpus, models, w, c, stages, y, x, t)
     return 1
+
+
+@njit_step
+def save(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, y: int, x: int, t: int) -> None:
+    """Victim ``y`` is interrupted and saves its progress, for the task at ``x``."""
+    c[w[y, COPY], C_VICTIMS] = 0
+    stop(s, gpus, models, w, c, y, t)
+    end_stage(w, stages, y, PREEMPTED, t)
+    log_stage(s, w, c, stages, y, SAVE, t)
+    w[y, STAGE] = SAVING
+    w[y, BEGAN] = t
+    w[y, FOR_PLACE] = x
+    freeze(gpus, c, w[y, COPY], cache_of(models, w, y, w[y, TAG]))
+    w[y, FOLLOWS] = -1
+    if s[SAVES_END] >= 0:
+        w[s[SAVES_END], FOLLOWS] = y
+    else:
+        s[SAVES] = y
+    s[SAVES_END] = y
+
+
+# ------------------------------------------------- placement on several GPUs at once
+
+
+@njit_step
+def forget_thoughts(s: Ints, gpus: Ints, cells: Ints, w: Ints, c: Ints) -> None:
+    """Nothing counts as gone or free for a wide task any more."""
+    for g in range(len(gpus)):
+        if gpus[g, TAKEN_HERE] > 0:
+            forget_victims(gpus, cells, c, g)
+            x = gpus[g, FIRST]
+            while x >= 0:
+                w[x, TAKEN_AWAY] = 0
+                x = w[x, AFTER]
+        gpus[g, TAKEN_HERE] = 0
+        gpus[g, GAIN] = 0
+    x = s[WIDE]
+    while x >= 0:
+        w[x, TAKEN_AWAY] = 0
+        x = w[x, AFTER]
+
+
+@njit_leaf
+def copy_takes(s: Ints, gpus: Ints, models: Ints, c: Ints, i: int) -> Number:
+    """Whether copy ``i`` takes one more task: a slot is free in it and on each of its GPUs."""
+    takes = c[i, C_HELD] < models[c[i, C_MODEL], MODEL_TASKS]
+    for k in range(i, i + c[i, C_WIDTH]):
+        takes &= gpus[c[k, C_GPU], HELD] < s[GPU_TASKS]
+    return takes
+
+
+@njit_step
+def choose_wide(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: int, t: int) -> Number:
+    """The copy that a task of a wide model joins by the placement policy, or `NEW_COPY`, or `NOWHERE`."""
+    m = w[x, MODEL]
+    how = s[PLACEMENT]
+    forget_thoughts(s, gpus, cells, w, c)
+    for g in range(len(gpus)):
+        gpus[g, CHOSEN] = 0
+        gpus[g, JUDGED] = 0
+        if cells[g, m, AT] < 0 and gpus[g, HELD] < s[GPU_TASKS]:
+            gpus[g, JUDGED] = part_fits(s, gpus, models, w, c, g, m, t)
+    if how == ROUND_ROBIN:
+        return choose_set(s, gpus, models, cells, c, w[x, LINE], m)
+    if how == ROUND_ROBIN_SKIP:
+        return choose_around(s, gpus, models, cells, c, m)
+    best = best_copy(s, gpus, models, cells, w, c, m, t)
+    if best >= 0:
+        return best
+    for g in range(len(gpus)):
+        if gpus[g, JUDGED]:
+            first, second = scores(s, gpus, models, cells, w, c, g, m, gpus[g, JUDGED], t)
+            gpus[g, SCORE] = first
+            gpus[g, THEN] = second
+    return choose_best(gpus, models[m, SPREAD])
+
+
+@njit_step
+def choose_set(s: Ints, gpus: Ints, models: Ints, cells: Ints, c: Ints, line: int, m: int) -> Number:
+    """`choose_wide` for tasks whose GPUs are ``line`` and those behind it, whatever is there."""
+    n = len(gpus)
+    i = copy_nearby(gpus, models, cells, line, m)
+    if i >= 0:
+        return i if copy_takes(s, gpus, models, c, i) else NOWHERE
+    for k in range(models[m, SPREAD]):
+        g = (line + k) % n
+        if gpus[g, JUDGED] == 0:
+            return NOWHERE
+        gpus[g, CHOSEN] = 1
+    return NEW_COPY
+
+
+@njit_leaf
+def copy_nearby(gpus: Ints, models: Ints, cells: Ints, line: int, m: int) -> Number:
+    """The first copy that takes tasks on GPU ``line`` and those behind it over which a model is spread; -1: none."""
+    for k in range(models[m, SPREAD]):
+        i = cells[(line + k) % len(gpus), m, AT]
+        if i >= 0:
+            return i
+    return i64(-1)
+
+
+@njit_step
+def choose_around(s: Ints, gpus: Ints, models: Ints, cells: Ints, c: Ints, m: int) -> Number:
+    """`choose_wide` for GPUs in turn: first where no evictions are needed, then with them."""
+    n = len(gpus)
+    for most in range(2, 4):
+        good = 0
+        for g in range(n):
+            good += 0 < gpus[g, JUDGED] <= most
+        for k in range(n):
+            g = (s[LAST_GPU] + 1 + k) % n
+            i = cells[g, m, AT]
+            if i >= 0 and copy_takes(s, gpus, models, c, i):
+                s[LAST_GPU] = g
+                return i
+            if i >= 0 or good < models[m, SPREAD] or not 0 < gpus[g, JUDGED] <= most:
+                continue
+            s[LAST_GPU] = g
+            lacking = models[m, SPREAD]
+            for beside in range(n):
+                h = (g + beside) % n
+                if lacking > 0 and 0 < gpus[h, JUDGED] <= most:
+                    gpus[h, CHOSEN] = 1
+                    lacking -= 1
+            return NEW_COPY
+    return NOWHERE
+
+
+@njit_step
+def best_copy(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, m: int, t: int) -> Number:
+    """The best copy of a wide model that takes one more task; -1: none does.
+
+    Scores of its GPUs are added up; of predicted service left, the most counts.
+    """
+    best = i64(-1)
+    least = i64(0)
+    then = i64(0)
+    for g in range(len(gpus)):
+        i = cells[g, m, AT]
+        if i < 0 or c[i, C_GPU] != g or not copy_takes(s, gpus, models, c, i):
+            continue
+        first = i64(0)
+        second = i64(0)
+        for k in range(i, i + c[i, C_WIDTH]):
+            one, other = scores(s, gpus, models, cells, w, c, c[k, C_GPU], m, i64(1), t)
+            first = max(first, one) if s[PLACEMENT] == PREDICTED_FIT else first + one
+            second += other
+        if s[PLACEMENT] == FGD:
+            first = i64(0)
+        if best < 0 or first < least or (first == least and second < then):
+            best = i
+            least = first
+            then = second
+    return best
+
+
+@njit_step
+def choose_best(gpus: Ints, width: int) -> Number:
+    """Choose the best ``width`` of the GPUs that were judged: `NEW_COPY`, or `NOWHERE` where they are too few."""
+    for _ in range(width):
+        best = i64(-1)
+        for g in range(len(gpus)):
+            if gpus[g, JUDGED] and not gpus[g, CHOSEN] and (best < 0 or is_better(gpus, g, best)):
+                best = i64(g)
+        if best < 0:
+            return NOWHERE
+        gpus[best, CHOSEN] = 1
+    return NEW_COPY
+
+
+@njit_leaf
+def is_better(gpus: Ints, g: int, h: int) -> Number:
+    """Whether GPU ``g`` comes before GPU ``h``, with the same index at most."""
+    if gpus[g, JUDGED] != gpus[h, JUDGED]:
+        return gpus[g, JUDGED] < gpus[h, JUDGED]
+    if gpus[g, SCORE] != gpus[h, SCORE]:
+        return gpus[g, SCORE] < gpus[h, SCORE]
+    return gpus[g, THEN] < gpus[h, THEN]
+
+
+@njit_step
+def place_wide(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    x: int,
+    i: int,
+    waits: int,
+    t: int,
+) -> None:
+    """A task joins copy ``i`` or gets a new one on the GPUs that are `CHOSEN`, after ``waits`` saves.
+
+    Copies are evicted GPU by GPU; those that went for one GPU are gone on the others.
+    """
+    w[x, WAITS] = waits
+    if i >= 0:
+        join_copy(s, gpus, models, w, c, stages, x, i, t)
+        return
+    m = w[x, MODEL]
+    width = i64(0)
+    for g in range(len(gpus)):
+        if not gpus[g, CHOSEN]:
+            continue
+        c[s[N_PARTS] + width, C_GPU] = g
+        width += 1
+        lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
+        while lacks > gpus[g, GAIN]:
+            i = next_out(s, gpus, models, cells, c, g, t, i64(-1), i64(-1))
+            other = c[i, C_MODEL]
+            for k in range(i, i + c[i, C_WIDTH]):
+                gpus[c[k, C_GPU], GAIN] += models[other, TAKEN] if s[ON_FREE] else models[other, NEED]
+            send_off(s, gpus, models, cells, w, c, copies, i, x, t)
+    claim(s, gpus, models, cells, w, c, stages, copies, x, width, t)
+
+
+# ------------------------------------------------ preemption on several GPUs at once
+
+
+@njit_step
+def take_away(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, y: int, t: int) -> None:
+    """A running task of GPU ``g`` counts as gone, on all its GPUs."""
+    i = w[y, COPY]
+    w[y, TAKEN_AWAY] = 1
+    c[i, C_VICTIMS] += 1
+    freed = i64(0)
+    if s[ON_FREE]:
+        freed = cache_of(models, w, y, left_of(gpus, w, g, y, t))
+    for k in range(i, i + c[i, C_WIDTH]):
+        gpus[c[k, C_GPU], TAKEN_HERE] += 1
+        gpus[c[k, C_GPU], GAIN] += freed
+
+
+@njit_step
+def victims_for_copy(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, x: int, i: int, t: int) -> Number:
+    """Take tasks away until copy ``i`` takes the task at ``x``: how many; -1: it cannot be."""
+    m = w[x, MODEL]
+    n = i64(0)
+    for k in range(i, i + c[i, C_WIDTH]):
+        g = c[k, C_GPU]
+        while (
+            gpus[g, HELD] - gpus[g, TAKEN_HERE] >= s[GPU_TASKS]
+            or c[i, C_HELD] - c[i, C_VICTIMS] >= models[m, MODEL_TASKS]
+        ):
+            y = next_victim(s, gpus, w, c, g, w[x, PRIORITY], t, i64(-1))
+            if y < 0:
+                return i64(-1)
+            take_away(s, gpus, models, w, c, g, y, t)
+            n += 1
+    return n
+
+
+@njit_step
+def victims_for_part(
+    s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: int, g: int, t: int
+) -> Number:
+    """Take tasks away until a part of a new copy can be on GPU ``g``: how many; -1: it cannot be."""
+    m = w[x, MODEL]
+    n = i64(0)
+    while True:
+        if gpus[g, HELD] - gpus[g, TAKEN_HERE] < s[GPU_TASKS]:
+            lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t) - gpus[g, GAIN]
+            if lacks <= 0 or lacks <= evictable(s, gpus, models, cells, c, g):
+                return n
+        y = next_victim(s, gpus, w, c, g, w[x, PRIORITY], t, i64(-1))
+        if y < 0:
+            return i64(-1)
+        take_away(s, gpus, models, w, c, g, y, t)
+        n += 1
+
+
+@njit_step
+def victims_for_new(
+    s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: int, t: int
+) -> Number:
+    """Take tasks away until a new copy can be on the GPUs that need the fewest, then `CHOSEN`; -1: it cannot be."""
+    m = w[x, MODEL]
+    for g in range(len(gpus)):
+        gpus[g, CHOSEN] = 0
+        gpus[g, JUDGED] = 0
+        if cells[g, m, AT] >= 0 or s[PLACEMENT] == ROUND_ROBIN:
+            continue
+        gpus[g, SCORE] = victims_for_part(s, gpus, models, cells, w, c, x, i64(g), t)
+        gpus[g, THEN] = 0
+        gpus[g, JUDGED] = gpus[g, SCORE] >= 0
+        forget_thoughts(s, gpus, cells, w, c)
+    if s[PLACEMENT] == ROUND_ROBIN:
+        for k in range(models[m, SPREAD]):
+            gpus[(w[x, LINE] + k) % len(gpus), CHOSEN] = 1
+    elif choose_best(gpus, models[m, SPREAD]) == NOWHERE:
+        return i64(-1)
+    n = i64(0)
+    for g in range(len(gpus)):
+        if gpus[g, CHOSEN]:
+            more = victims_for_part(s, gpus, models, cells, w, c, x, i64(g), t)
+            if more < 0:
+                return i64(-1)
+            n += more
+    return n
+
+
+@njit_leaf
+def first_chosen(gpus: Ints) -> Number:
+    """The lowest of the GPUs that are `CHOSEN`."""
+    g = i64(0)
+    while not gpus[g, CHOSEN]:
+        g += 1
+    return g
+
+
+@njit_step
+def preempt_wide(
+    s: Ints,
+    gpus: Ints,
+    models: Ints,
+    cells: Ints,
+    w: Ints,
+    c: Ints,
+    stages: Ints,
+    copies: Ints,
+    x: int,
+    t: int,
+) -> Number:
+    """Place a task of a wide model where the fewest others have to be saved for it; 1 where that is possible."""
+    m = w[x, MODEL]
+    own = i64(-1)
+    if s[PLACEMENT] == ROUND_ROBIN:
+        own = copy_nearby(gpus, models, cells, w[x, LINE], m)
+    best = i64(NOWHERE)
+    fewest = i64(NEVER)
+    forget_thoughts(s, gpus, cells, w, c)
+    for g in range(len(gpus)):
+        i = cells[g, m, AT]
+        if i < 0 or c[i, C_GPU] != g or (s[PLACEMENT] == ROUND_ROBIN and i != own):
+            continue
+        n = victims_for_copy(s, gpus, models, w, c, x, i, t)
+        forget_thoughts(s, gpus, cells, w, c)
+        if 0 <= n < fewest:
+            best = i
+            fewest = n
+    if own < 0:
+        n = victims_for_new(s, gpus, models, cells, w, c, x, t)
+        if 0 <= n < fewest or (n == fewest and first_chosen(gpus) < c[best, C_GPU]):
+            best = i64(NEW_COPY)
+            fewest = n
+    if best == NOWHERE:
+        forget_thoughts(s, gpus, cells, w, c)
+        return 0
+    if best >= 0:
+        forget_thoughts(s, gpus, cells, w, c)
+        victims_for_copy(s, gpus, models, w, c, x, best, t)
+    place_wide(s, gpus, models, cells, w, c, stages, copies, x, best, fewest, t)
+    s[LAST_GPU] = c[w[x, COPY], C_GPU]
+    save_all(s, gpus, models, w, c, stages, x, t)
+    forget_thoughts(s, gpus, cells, w, c)
+    return 1
+
+
+@njit_step
+def save_all(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, stages: Ints, x: int, t: int) -> None:
+    """All tasks that count as gone are interrupted and save their progress, for the task at ``x``."""
+    for g in range(len(gpus)):
+        y = gpus[g, FIRST]
+        while y >= 0:
+            if w[y, TAKEN_AWAY]:
+                save(s, gpus, models, w, c, stages, y, x, t)
+                w[y, TAKEN_AWAY] = 0
+            y = w[y, AFTER]
+    y = s[WIDE]
+    while y >= 0:
+        if w[y, TAKEN_AWAY]:
+            save(s, gpus, models, w, c, stages, y, x, t)
+            w[y, TAKEN_AWAY] = 0
+        y = w[y, AFTER]
 
 
 # --------------------------------------------------------------------- the lines
@@ -1529,7 +2248,7 @@ def no_room(s: Ints, stages: Ints, copies: Ints, breaches: Ints) -> Number:
     more = 2 * s[ATTACHED_NOW] + 8
     return (
         s[N_STAGES] + more > stages.shape[1]
-        or s[N_COPIES] + 2 > copies.shape[1]
+        or s[N_PARTS] + s[WIDEST] + 1 > copies.shape[1]
         or s[N_BREACHES] + more > breaches.shape[1]
     )
 
@@ -1558,6 +2277,8 @@ def took_turn(s: Ints, tasks: Ints, w: Ints, q: Ints, grouped: Ints, lines: Ints
     """A task was placed: it leaves its line."""
     leave_line(s, tasks, w, q, grouped, x)
     lines[line, BLOCKED] = -1  # a copy that it claimed may take others too
+    if len(lines) > 1 and s[WIDEST] > 1:
+        s[ONCE_MORE] = 1  # and so may other lines, whose turn is over
     if s[ORDER] == BY_MODEL:
         j = w[x, TASK]
         last = lines[line, PLACED_LAST]
@@ -1584,23 +2305,29 @@ def try_place(
     """Place a task if that is possible; 1 where it was."""
     m = w[x, MODEL]
     if models[m, FAILED_AT] != s[STAMP]:  # nothing has become free since a task of this model failed
-        g = choose(s, gpus, models, cells, w, c, x, t)
-        if g >= 0:
-            lacks = i64(0)
-            if cells[g, m, AT] < 0:
-                lacks = models[m, NEED] - room_of(s, gpus, models, w, g, t)
-            place(s, gpus, models, cells, w, c, stages, copies, x, g, lacks, i64(0), t)
-            return 1
+        if models[m, SPREAD] > 1:
+            i = choose_wide(s, gpus, models, cells, w, c, x, t)
+            if i != NOWHERE:
+                place_wide(s, gpus, models, cells, w, c, stages, copies, x, i, i64(0), t)
+                return 1
+        else:
+            g = choose(s, gpus, models, cells, w, c, x, t)
+            if g >= 0:
+                lacks = i64(0)
+                if cells[g, m, AT] < 0:
+                    lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
+                place(s, gpus, models, cells, w, c, stages, copies, x, g, lacks, i64(0), t)
+                return 1
         models[m, FAILED_AT] = s[STAMP]
-    if (
-        may_preempt
-        and s[PREEMPT] != PREEMPT_NEVER
-        and w[x, PRIORITY] > s[LEAST_RANK]
-        and preempt(s, gpus, models, cells, w, c, stages, copies, x, t)
-    ):
+    if not may_preempt or s[PREEMPT] == PREEMPT_NEVER or w[x, PRIORITY] <= s[LEAST_RANK]:
+        return 0
+    if models[m, SPREAD] > 1:
+        done = preempt_wide(s, gpus, models, cells, w, c, stages, copies, x, t)
+    else:
+        done = preempt(s, gpus, models, cells, w, c, stages, copies, x, t)
+    if done:
         models[m, FAILED_AT] = 0  # others of the model may join it
-        return 1
-    return 0
+    return done
 
 
 @njit_step
@@ -1637,7 +2364,7 @@ def place_line(
             return 0  # it could not be placed before, nor could those behind it, and nothing has become free
         if not head and try_place(s, gpus, models, cells, w, c, stages, copies, x, 1, t):
             took_turn(s, tasks, w, q, grouped, lines, x, line)
-            run_over(s, gpus, models, w, c, stages, breaches, fate, s[LAST_GPU], t)
+            run_over_there(s, gpus, models, w, c, stages, breaches, fate, t)
             continue
         lines[line, BLOCKED] = w[x, TASK]
         if s[ORDER] != BACKFILL:
@@ -1653,10 +2380,12 @@ def place_line(
             if no_room(s, stages, copies, breaches):
                 return 1
             x = tasks[A_PLACE, order[p]]
+            stamp = s[STAMP]
             if try_place(s, gpus, models, cells, w, c, stages, copies, x, 0, t):
                 took_turn(s, tasks, w, q, grouped, lines, x, line)
                 again = 1
-                if run_over(s, gpus, models, w, c, stages, breaches, fate, s[LAST_GPU], t):
+                run_over_there(s, gpus, models, w, c, stages, breaches, fate, t)
+                if s[STAMP] != stamp:
                     break  # something has become free: the first may have its turn
         if not again:
             if len(lines) == 1:
@@ -1670,7 +2399,7 @@ def place_line(
 @njit_step
 def next_instant(s: Ints, tasks: Ints, gpus: Ints, w: Ints, c: Ints, deadlines: Ints, fate: Ints) -> Number:
     """The next instant at which something can change."""
-    if s[N_STARTABLE] > 0:
+    if s[N_STARTABLE] > 0 or s[ONCE_MORE]:
         return s[T]
     instant = min(i64(NEVER), s[NEXT_MOVE])
     if s[ARRIVED] < tasks.shape[1]:
@@ -1701,6 +2430,11 @@ def cut_off(s: Ints, gpus: Ints, w: Ints, stages: Ints, fate: Ints, t: int) -> N
             end_stage(w, stages, x, CUT, t)
             fate[F_STATE, w[x, TASK]] = ON_GPU
             x = w[x, AFTER]
+    x = s[WIDE]
+    while x >= 0:
+        end_stage(w, stages, x, CUT, t)
+        fate[F_STATE, w[x, TASK]] = ON_GPU
+        x = w[x, AFTER]
 
 
 @njit_kernel
@@ -1751,7 +2485,7 @@ def run_pack(
     fate : int64[3, J]
         `WAITING`, `NEVER`, 0 at first.
     w : int64[X, WORK_COLUMNS], c : int64[C, COPY_COLUMNS]
-    stages : int64[9, .], copies : int64[9, C], breaches : int64[4, .]
+    stages : int64[9, .], copies : int64[9, C] (a column per copy), breaches : int64[4, .]
         The logs.
 
     Returns
@@ -1770,6 +2504,8 @@ def run_pack(
                     s[T] = s[HORIZON]
                 break
             s[T] = t
+            s[FRESH] |= s[ONCE_MORE]
+            s[ONCE_MORE] = 0
             # services and restores first: what starts at this instant ends in the next round of it at the earliest
             end_services(s, gpus, models, w, c, stages, fate, t)
             if s[RESTORES] >= 0:
@@ -1822,8 +2558,10 @@ def run_pack(
                     s[PAUSED] = 2
                     return TOO_SHORT
         s[FRESH] = 0
+        if s[WIDE] >= 0:
+            set_paces(beta, s, gpus, w, c, t)
         for g in range(len(gpus)):
             if gpus[g, DIRTY]:
-                refresh(beta, s, gpus, models, w, g, t)
+                refresh(beta, s, gpus, models, w, c, g, t)
     cut_off(s, gpus, w, stages, fate, s[T])
     return ENDED

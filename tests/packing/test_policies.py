@@ -35,6 +35,9 @@ each_piece = pytest.mark.parametrize(("kind", "piece"), ALL, ids=IDS)
 #: In bytes and microseconds: nodes whose memory runs out, with everything that there is.
 SIZES = (30, 45, 20, 60, 12, 25)
 
+#: GPUs of the models of these sizes.
+SPREADS = (1, 1, 1, 2, 1, 3)
+
 
 def crowd(count: int = 240, seed: int = 1, order: list[int] | None = None) -> Tasks:
     """Tasks with two priorities, wrong predictions, contexts that grow, and some deadlines."""
@@ -66,6 +69,7 @@ def crowded(found: Tasks, count: int = 3) -> PackingScenario:
             popularity=1.0 + k,
             resident=(0,) if k == 2 else (),
             max_tasks=(None, 2, 3)[k % 3],
+            gpus=SPREADS[k],
         )
         for k, size in enumerate(SIZES)
     )
@@ -255,6 +259,33 @@ def test_fgd_keeps_room_for_what_is_popular() -> None:
     models = (models[0], replace(models[1], resident=(1,)), models[2])
     assert placed_on("fgd", models, [0, 2])[1:] == [0]
     assert placed_on("worst-fit", models, [0, 2])[1:] == [1]
+
+
+def copies_of(placement: str, models: tuple[ServedModel, ...], asked: list[int]) -> list[list[int]]:
+    """The GPUs of the copies that tasks of these models ask for, one after the other, on three GPUs of 100 bytes."""
+    work = tasks([10 * k for k in range(len(asked))], asked, service_us=10**6)
+    scenario = PackingScenario("three", Gpus(3, 100), models, Admission(0, 0), tasks=work)
+    copies = engine.run(compile_problem(scenario), Pieces(placement)).copies
+    assert copies.gpu.tolist() == copies.on[copies.starts[:-1]].tolist()
+    return [on.tolist() for on in np.split(copies.on, copies.starts[1:-1])]
+
+
+@pytest.mark.parametrize(
+    ("placement", "gpus"),
+    [
+        ("round-robin", [[0], [1], [0, 2]]),  # GPU 2 and the next in the circle
+        ("round-robin-skip", [[0], [1], [0, 2]]),
+        ("first-fit", [[0], [0], [0, 1]]),  # 30 + 50 + 20
+        ("best-fit", [[0], [0], [0, 1]]),  # 0, 80 and 80 left
+        ("worst-fit", [[0], [1], [0, 2]]),  # 50, 30 and 80 left
+        ("predicted-fit", [[0], [1], [0, 2]]),  # 2 has nothing to do, 0 least of the others
+        ("fgd", [[0], [1], [0, 2]]),  # after 20 on GPU 1, the 30 bytes left are lost for the model of 50
+    ],
+)
+def test_where_a_model_over_two_gpus_goes(placement: str, gpus: list[list[int]]) -> None:
+    """Models of 30 and 50 bytes, then one with 20 on each of two GPUs."""
+    models = (ServedModel("a", 30, 30), ServedModel("b", 50, 50), ServedModel("wide", 40, 40, gpus=2))
+    assert copies_of(placement, models, [0, 1, 2]) == gpus
 
 
 # ----------------------------------------------------------------------- how they are written
