@@ -242,7 +242,7 @@ def waiting_tasks(records: Records, found: Identity, lists: dict[int, Tasks]) ->
         if found.reason[row] != USED:
             continue
         there = arrays.get((int(records.cluster[row]), int(records.array[row])), np.empty(0, np.int64))
-        known = sum(_in_range(there, *part) for part in listed.ranges)
+        known = sum(_in_range(there, *part) for part in listed.ranges) if len(there) else 0
         tasks[row] = listed.count - known
         taken += known
         if tasks[row] == 0 and not listed.cut_off:

@@ -115,7 +115,8 @@ class Gatherer:
         for piece in found.pieces:
             if piece.rule:
                 first, last = piece.first + first_line, piece.last + first_line
-                several = f" (lines {first} to {last})" if last > first else ""
+                told = last > first and len(self.mistakes.found) < NAMED
+                several = f" (lines {first} to {last})" if told else ""
                 self.mistakes.tell("", piece.rule + several, np.array([first]), piece.text)
 
     def _read(

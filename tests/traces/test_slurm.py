@@ -227,6 +227,11 @@ def test_many_mistakes_are_counted(tmp_path: Path) -> None:
     assert len(found.mistakes) == slurm_table.NAMED + 1
     assert "500 more lines" in str(found.mistakes[-1])
     assert found.account.used == 1
+    early = [text for k in range(1, 1501) for text in (f"a|{k}|{k}|u|v|x", line(str(k), str(k)))]
+    found = read(tmp_path, *early, strict=False)
+    adds_up(found)
+    assert len(found.mistakes) == slurm_table.NAMED + 1
+    assert (found.account.read, found.account.used) == (1500, 0)
 
 
 @pytest.mark.parametrize(
