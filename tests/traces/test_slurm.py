@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,16 @@ def test_times_with_an_offset(tmp_path: Path) -> None:
     ]
     with pytest.raises(InputError, match="zone: must be given"):
         read(tmp_path, line(submit=f"{stamp}+0100"))
+
+
+def test_the_moment_of_the_export_in_a_zone(tmp_path: Path) -> None:
+    """Noon in Berlin is 11:00Z in March; a moment with an offset is what it says. Run times up to it: from 08:00Z."""
+    running = line(state="RUNNING", end="Unknown", elapsed="")
+    for as_of in ("2026-03-02T12:00:00", "2026-03-02T12:00:00+01:00", datetime(2026, 3, 2, 11, tzinfo=UTC)):
+        found = read(tmp_path, running, zone="Europe/Berlin", as_of=as_of)
+        assert found.as_of_s is not None
+        assert str(np.datetime64(found.as_of_s, "s")) == "2026-03-02T11:00:00"
+        assert found.elapsed_s.tolist() == [3 * 3600]
 
 
 def test_a_cancelled_job_that_older_versions_give_a_start(tmp_path: Path) -> None:
