@@ -14,17 +14,10 @@ from gpuplan.traces.job_mapping import JobMapping
 from gpuplan.traces.job_states import state_of
 from gpuplan.traces.published_tables import known_table
 from gpuplan.traces.sheet import Bools, Int64, Sheet, Strings
+from gpuplan.traces.sheet_counted import MOST_S, Counted, counted_moments
 from gpuplan.traces.sheet_durations import durations_of
 from gpuplan.traces.sheet_numbers import NOTHING, marks_of, numbers_of
-from gpuplan.traces.sheet_times import (
-    MOST_S,
-    NO_TIME,
-    Counted,
-    Moments,
-    counted_moments,
-    moments_of,
-    order_of,
-)
+from gpuplan.traces.sheet_times import NO_TIME, Moments, moments_of, order_of
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,10 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from gpuplan.traces.grid import FIRST_S, LAST_S, MILLISECONDS_FROM
 from gpuplan.traces.sheet import Bools, Int64, Strings
-from gpuplan.traces.sheet_durations import UNITS
-from gpuplan.traces.sheet_numbers import NOTHING, Mark, numbers_of
+from gpuplan.traces.sheet_numbers import NOTHING
 
 Order = Literal["", "day-first", "month-first"]
 
@@ -34,12 +32,6 @@ ZONES = {
     "CET": 1,
     "CEST": 2,
 }
-
-#: 1970-01-01 in days of a spreadsheet.
-_SHEET_ZERO = 25_569
-
-#: Longest duration and latest moment after some zero: 317 years.
-MOST_S = 10_000_000_000
 
 #: English months; the machine's language does not matter.
 _MONTHS = {
@@ -106,7 +98,7 @@ class Moments:
 
 def moments_of(cells: Strings) -> Moments:
     """Read a column of dates with or without hours; what is none is `Moments.wrong`."""
-    plain = _iso(cells)
+    plain = _fixed(cells)
     if plain is not None:
         return plain
     import pandas as pd
@@ -194,65 +186,6 @@ def _spoken(year: int, month: int, day: int) -> str:
     return f"{day} {list(_MONTHS)[month - 1].capitalize()} {year}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counted:
-    """A column of moments that are numbers.
-
-    Attributes
-    ----------
-    seconds : int64[R]
-        `NO_TIME` where there is none.
-    since_1970
-        Whether they count from 1970, else from a zero that is not told.
-    unit
-    empty, wrong, rounded : bool[R]
-    unsaid : bool[R]
-        -1, or 0 among seconds since 1970: no moment.
-    """
-
-    seconds: Int64
-    since_1970: bool
-    unit: str
-    empty: Bools
-    wrong: Bools
-    rounded: Bools
-    unsaid: Bools
-
-
-def counted_moments(cells: Strings, unit: str, decimal: Mark) -> Counted:
-    """Read a column of numbers as moments.
-
-    Parameters
-    ----------
-    cells : object[R]
-    unit
-        ``s``, ``ms``, ``min``, ``h``, ``d`` or ``sheet-days``; empty: seconds, or milliseconds since 1970 where all
-        numbers are so large.
-    decimal
-    """
-    values, empty, wrong = numbers_of(cells, decimal)
-    told = values[~np.isnan(values) & (values != 0) & (values != -1)]
-    if not unit:
-        unit = "ms" if len(told) and (told >= MILLISECONDS_FROM).all() else "s"
-    scale, zero = (86_400.0, _SHEET_ZERO) if unit == "sheet-days" else (UNITS[unit], 0)
-    far = ((told - zero) * scale >= 10 * FIRST_S) & ((told - zero) * scale < LAST_S)
-    since_1970 = unit == "sheet-days" or bool(len(told) and far.all())
-    unsaid = (values == -1) | ((values == 0) & since_1970)
-    values = np.where(unsaid, np.nan, (values - zero) * scale)
-    wrong = wrong | (np.abs(values) > MOST_S)
-    none = wrong | np.isnan(values)
-    seconds = np.floor(np.where(none, 0, values) + 0.5)
-    return Counted(
-        np.where(none, NO_TIME, seconds).astype(np.int64),
-        since_1970,
-        unit,
-        empty | unsaid,
-        wrong,
-        ~none & (np.abs(seconds - values) > 1e-6),
-        unsaid,
-    )
-
-
 @lru_cache(maxsize=4096)
 def _offset(zone: str) -> int | None:
     """Seconds of a zone east of Greenwich; None where the word is not known."""
@@ -296,39 +229,56 @@ def _parts(text: str) -> tuple[int, int, int, int, int, bool, str, bool]:
     return year, int(part["a"]), int(part["b"]), seconds, 0, aware, mark, rounded
 
 
-def _iso(cells: Strings) -> Moments | None:
-    """The moments of a column whose every cell is ``YYYY-MM-DD HH:MM:SS`` (or with T), with one offset or none."""
+def _fixed(cells: Strings) -> Moments | None:
+    """The moments of a column whose every cell is written alike; None where they are not, or in another form.
+
+    ``YYYY-MM-DD HH:MM:SS`` or ``DD.MM.YYYY HH:MM:SS`` (the year first or last, any mark, a T or a blank, with seconds
+    or without), with one offset or none.
+    """
     try:
         texts = np.array(cells.tolist(), np.bytes_)
     except UnicodeEncodeError:
         return None
     width = texts.dtype.itemsize
-    if not len(cells) or not 19 <= width <= 25:
+    if not len(cells) or not 16 <= width <= 25:
         return None
     signs = texts.view(np.uint8).reshape(len(cells), width)
-    tail = signs[0, 19:].tobytes().decode("ascii")
+    year_first = signs[0, 4] in b"-/."
+    marks = (4, 7) if year_first else (2, 5)
+    seconds = width >= 19 and signs[0, 16] == ord(":")
+    end = 19 if seconds else 16
+    tail = signs[0, end:].tobytes().decode("ascii")
     offset = _offset(tail) if tail else 0
-    if offset is None or not (signs[:, 19:] == signs[0, 19:]).all() or (signs[:, 18] == 0).any():
+    mark = int(signs[0, marks[0]])
+    clock = (13, 16) if seconds else (13,)
+    if (
+        offset is None
+        or mark not in b"-/."
+        or not (signs[:, end:] == signs[0, end:]).all()
+        or not (signs[:, list(marks)] == mark).all()
+        or not (signs[:, list(clock)] == ord(":")).all()
+        or not np.isin(signs[:, 10], np.frombuffer(b" T", np.uint8)).all()
+    ):
         return None
-    for place, allowed in ((4, b"-"), (7, b"-"), (10, b" T"), (13, b":"), (16, b":")):
-        if not np.isin(signs[:, place], np.frombuffer(allowed, np.uint8)).all():
-            return None
-    places = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
+    places = [k for k in range(end) if k not in (*marks, 10, *clock)]
     digits = signs[:, places].astype(np.int64) - 48
     if ((digits < 0) | (digits > 9)).any():
         return None
-    year = digits[:, :4] @ np.array([1000, 100, 10, 1])
-    month, day, hour, minute, second = (digits[:, k] * 10 + digits[:, k + 1] for k in range(4, 14, 2))
-    if (hour > 23).any() or (minute > 59).any() or (second > 59).any():
+    at = 0 if year_first else 4
+    year = digits[:, at : at + 4] @ np.array([1000, 100, 10, 1])
+    first, second = (digits[:, k] * 10 + digits[:, k + 1] for k in ((4, 6) if year_first else (0, 2)))
+    hour, minute = (digits[:, k] * 10 + digits[:, k + 1] for k in (8, 10))
+    rest = digits[:, 12] * 10 + digits[:, 13] if seconds else np.zeros(len(cells), np.int64)
+    if (hour > 23).any() or (minute > 59).any() or (rest > 59).any():
         return None
     return Moments(
         cells,
         year,
-        month,
-        day,
-        3600 * hour + 60 * minute + second - offset,
+        first,
+        second,
+        3600 * hour + 60 * minute + rest - offset,
         np.full(len(cells), bool(tail)),
-        np.full(len(cells), "", object),
+        np.full(len(cells), "" if year_first else chr(mark), object),
         *(np.zeros(len(cells), np.bool_) for _ in range(3)),
     )
 

@@ -13,9 +13,10 @@ from gpuplan.inputs.errors import InputError
 from gpuplan.traces import sheet as sheet_module
 from gpuplan.traces.plain_text import PlainText
 from gpuplan.traces.sheet import Sheet, sheet_of
+from gpuplan.traces.sheet_counted import counted_moments
 from gpuplan.traces.sheet_durations import batch_limit, durations_of
 from gpuplan.traces.sheet_numbers import marks_of, number_of, numbers_of
-from gpuplan.traces.sheet_times import NO_TIME, counted_moments, moments_of, order_of
+from gpuplan.traces.sheet_times import NO_TIME, moments_of, order_of
 
 
 def sheet(*lines: str) -> Sheet:
@@ -309,11 +310,14 @@ def test_dates_that_do_not_exist() -> None:
 def test_moments_written_in_any_form_are_the_same(moments: list[datetime]) -> None:
     whole = [moment.replace(microsecond=0) for moment in moments]
     expected = [round((moment - datetime(1970, 1, 1)) / timedelta(seconds=1)) for moment in whole]
-    for form in ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%d.%m.%Y %H:%M:%S", "%Y/%m/%d %I:%M:%S %p"):
+    forms = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%d.%m.%Y %H:%M:%S", "%d/%m/%YT%H:%M:%S+00:00")
+    for form in (*forms, "%Y/%m/%d %I:%M:%S %p"):
         texts = [moment.strftime(form) for moment in whole]
         found = moments_of(column(*texts))
         assert found.seconds("day-first")[0].tolist() == expected
-        assert found.aware.all() == form.endswith("Z")
+        assert found.aware.all() == form.endswith(("Z", "+00:00"))
+        slow = moments_of(column(*texts, ""))  # an empty cell: read one by one
+        assert slow.seconds("day-first")[0].tolist() == [*expected, NO_TIME]
 
 
 def test_moments_as_numbers() -> None:
