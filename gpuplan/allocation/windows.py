@@ -130,7 +130,7 @@ class Window:
         self.start_worth = total
         self.state = np.array([total, total, 0, 0], np.int64)
         #: Temperatures are counted in what a job of the plan earns on average.
-        self.unit = float(worths.mean()) if worths.size else 1.0
+        self.unit = (float(worths.mean()) if worths.size else 0.0) or 1.0  # late work may be worth nothing
 
     @property
     def gain(self) -> int:

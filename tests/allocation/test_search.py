@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from strategies import scenarios
 
 from gpuplan.allocation import engine, search_kernels
-from gpuplan.allocation.model import AllocationScenario, BatchJob, Horizon, RealtimeApp
+from gpuplan.allocation.model import (
+    AllocationScenario,
+    BatchJob,
+    Horizon,
+    Objective,
+    RealtimeApp,
+    Rules,
+)
 from gpuplan.allocation.plan import Plan, plan
 from gpuplan.allocation.policies.search import iterations_for
 from gpuplan.allocation.problem import compile_problem
@@ -147,3 +154,15 @@ def test_an_effort_that_cannot_be_is_refused_with_a_sentence(effort: dict[str, A
     with pytest.raises(InputError) as caught:
         plan(load("mixed-day"), "search", **effort)
     assert sentence in str(caught.value)
+
+
+def test_work_that_is_worth_nothing_is_searched_too() -> None:
+    """In the last step, 10.5 hours late, a weight is 0.5 ** 21 = 0.0000005: 0 in six decimals."""
+    app = RealtimeApp("dear", 1_000_000.0, (0, 0, 0, 0, 0, 0, 1, 0))
+    job = BatchJob("late", "training", 1, 8.0, 1.0, 1.0)
+    scenario = AllocationScenario(
+        "s", Cluster(1), Horizon(8, 5400), Objective(5.0, 0.5), Rules(must_finish=False), (app,), (job,)
+    )
+    engine.compile_here()
+    for iterations in (20, 1_000):
+        assert plan(scenario, "search", iterations=iterations).check() == []
