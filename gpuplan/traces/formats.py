@@ -78,6 +78,11 @@ def starts_a_list(path: str | Path) -> bool:
     return _text(_head(path)[:64]).lstrip("\ufeff \t\r\n").startswith("[")
 
 
+def holds_dcgm(path: str | Path) -> bool:
+    """Whether an answer of Prometheus is about metrics of GPUs, by the name of its first series."""
+    return '"DCGM_FI_' in _text(_head(path))
+
+
 def stem_of(path: str | Path) -> str:
     """The name of a file without its endings, for what is made of it."""
     name = Path(path).name

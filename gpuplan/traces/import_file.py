@@ -60,12 +60,21 @@ class Imported:
 
     @cached_property
     def recorded(self) -> "Recorded | None":
-        """What ran, as it was, in seconds after the start of the scenario; None where no start is recorded."""
+        """What the scenario's jobs did, as it was, in seconds after its start; None where no start is recorded."""
         from gpuplan.traces.recorded import recorded
 
         if self.history is None or not self.history.started.any():
             return None
-        return recorded(self.history).after(self.start_s)
+        found = recorded(self.history).after(self.start_s)
+        scenario = self.scenario
+        if isinstance(scenario, FairshareScenario):
+            names = set() if scenario.jobs is None else set(scenario.jobs.name.tolist())
+        else:
+            names = {job.name for job in scenario.batch}
+        keep = [k for k, name in enumerate(found.job.tolist()) if name in names]
+        columns = ("job", "team", "state", "gpus", "submit_s", "start_s", "end_s")
+        chosen: dict[str, Any] = {name: getattr(found, name)[keep] for name in columns}
+        return replace(found, **chosen)
 
     def __repr__(self) -> str:
         kind = type(self.scenario).__name__

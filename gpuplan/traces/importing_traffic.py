@@ -14,11 +14,12 @@ from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.anonymise import without_values
 from gpuplan.traces.days import day_named, text_of
-from gpuplan.traces.formats import Format, format_named, stem_of
+from gpuplan.traces.formats import Format, format_named, holds_dcgm, stem_of
 from gpuplan.traces.import_file import Imported
 from gpuplan.traces.names import safe_names
 from gpuplan.traces.to_scenario import HONESTY, Choices
 from gpuplan.traces.to_scenario_traffic import (
+    GPUS,
     Service,
     apps_of,
     busiest_traffic_day,
@@ -81,6 +82,9 @@ def traffic_of(
 
 
 def _prometheus(path: str | Path, unit: str | None, by: str | None) -> list[TrafficHistory]:
+    """An app for each value of a label; metrics of GPUs (DCGM) are joined by GPU, and count those that were held."""
+    if holds_dcgm(path):
+        return _held(path, unit, by)
     from gpuplan.traces.prometheus import read_prometheus
 
     metrics = read_prometheus(path)
@@ -88,6 +92,22 @@ def _prometheus(path: str | Path, unit: str | None, by: str | None) -> list[Traf
     return [
         part.combined("sum", unit or "requests/s", name=name or "unlabelled") for name, part in named.items()
     ]
+
+
+def _held(path: str | Path, unit: str | None, by: str | None) -> list[TrafficHistory]:
+    from gpuplan.traces.dcgm import read_dcgm
+    from gpuplan.traces.dcgm_metrics import HOLDERS
+
+    if unit not in (None, GPUS):
+        rule = f"must be {GPUS}, or left out: metrics of GPUs tell how many were held"
+        raise InputError(Path(path).name, [Mistake("unit", rule, unit)])
+    if by is not None and by not in HOLDERS:
+        rule = f"must be one of {', '.join(HOLDERS)} for metrics of GPUs"
+        raise InputError(Path(path).name, [Mistake("by", rule, by)])
+    readings = read_dcgm(path)
+    if by is None:
+        return [replace(readings.gpus_held(), name=stem_of(path))]
+    return list(readings.gpus_held_by(by).values())  # type: ignore[arg-type]  # it is one of HOLDERS
 
 
 def import_traffic(

@@ -319,6 +319,44 @@ def test_traffic_becomes_the_apps_of_a_day(tmp_path):
         gp.import_file(path, zone="UTC")
 
 
+def test_gpus_in_use_are_the_apps_of_who_held_them(tmp_path):
+    """Two GPUs of one namespace and one of another, read every half hour; the second is held from 12:00 on."""
+    start = 1_772_323_200
+
+    def series(uuid, namespace, first):
+        labels = {
+            "__name__": "DCGM_FI_DEV_GPU_UTIL",
+            "UUID": uuid,
+            "namespace": namespace,
+            "pod": "p",
+            "gpu": "0",
+        }
+        return {"metric": labels, "values": [[start + 1800 * k, "50"] for k in range(first, 48)]}
+
+    rows = [series("GPU-1", "chat", 0), series("GPU-2", "chat", 24), series("GPU-3", "search", 0)]
+    path = tmp_path / "dcgm.json"
+    data = {"resultType": "matrix", "result": rows}
+    path.write_text(json.dumps({"status": "success", "data": data}), encoding="utf-8")
+    made = gp.import_file(path, zone="UTC", by="namespace")
+    assert {app.name: app.demand for app in made.scenario.realtime} == {
+        "chat": (1,) * 12 + (2,) * 12,
+        "search": (1,) * 24,
+    }
+    (whole,) = gp.import_file(path, zone="UTC").scenario.realtime
+    assert whole.demand == (2,) * 12 + (3,) * 12
+    with pytest.raises(InputError, match="must be one of job, namespace, pod, container"):
+        gp.import_file(path, by="node")
+    with pytest.raises(InputError, match="must be GPUs, or left out"):
+        gp.import_file(path, unit="requests/s")
+
+
+def test_what_ran_is_kept_of_the_jobs_of_the_scenario(log):
+    made = gp.import_file(log, first="2026-03-02")
+    assert made.recorded.job.tolist() == ["1", "4"]
+    # job 1 was submitted and started 2 h before midnight, job 4 an hour after it
+    assert (made.recorded.start_s.tolist(), made.recorded.end_s.tolist()) == ([-7200, 3600], [7200, 7200])
+
+
 def test_traffic_shares_the_day_of_the_jobs(log, tmp_path):
     path = tmp_path / "gpus.json"
     path.write_text(answer([3] * 24), encoding="utf-8")
