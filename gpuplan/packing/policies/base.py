@@ -23,7 +23,11 @@ class Piece:
 
 
 class Placement(Piece):
-    """Which GPU a task goes to."""
+    """Which GPU a task goes to.
+
+    A task of a model over k GPUs joins the best copy that takes one more task (scores of its GPUs added up; of
+    predicted service the most), else gets a new one on the k best GPUs that have none, each judged alone.
+    """
 
     __slots__ = ()
 

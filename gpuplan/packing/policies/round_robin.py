@@ -1,4 +1,7 @@
-"""Blind round-robin."""
+"""Blind round-robin.
+
+A model over k GPUs: on that GPU and the next k - 1 in the circle, or the copy that the first of them has that has one.
+"""
 
 from gpuplan.packing import kernels
 from gpuplan.packing.policies.base import Placement

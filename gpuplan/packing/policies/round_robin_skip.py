@@ -1,4 +1,7 @@
-"""Round-robin past GPUs that cannot take the task."""
+"""Round-robin past GPUs that cannot take the task.
+
+A model over k GPUs: a copy on that GPU, else a new one there and on the next k - 1 in the circle that can take a part.
+"""
 
 from gpuplan.packing import kernels
 from gpuplan.packing.policies.base import Placement
