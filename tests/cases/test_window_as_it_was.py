@@ -1,4 +1,4 @@
-"""Case `util-window-clip` again, by the record as a run and as a day: what reaches over an edge counts with its part."""
+"""Case `util-window-clip` again, by the record as a run and as a day: of what crosses an edge a part counts."""
 
 from dataclasses import replace
 from datetime import datetime

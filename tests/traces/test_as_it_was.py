@@ -1,5 +1,6 @@
 """What was done as a run: matching, cutting, placing, the same figures as a policy's, and what is said of it."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -409,3 +410,66 @@ def test_rules_of_policies_are_not_held_against_a_record(record: AsItWas) -> Non
     """The checker of policies would object to an attempt that goes on; that of a record does not."""
     assert violations(record.problem, "easy", record.raw)
     assert record.violations == 0
+
+
+#: Longer runs: GPUPLAN_EXAMPLES=50 reads fifty times as many files.
+MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
+
+CELLS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "",
+        "0",
+        "1",
+        "-1",
+        "7",
+        "9" * 30,
+        "1e3",
+        "1.5",
+        "x",
+        "nan",
+        "inf",
+        "=1+1",
+        "ü",
+        "\x00",
+        '"',
+        ",",
+        "\n",
+        "\r",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=60 * MORE)
+@given(st.lists(st.lists(CELLS, min_size=1, max_size=6), max_size=6), st.booleans())
+def test_whatever_a_file_of_stretches_holds_there_is_no_traceback(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[list[str]], header: bool
+) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / "x.csv"
+    text = "job,gpus,start_s,end_s\n" if header else ""
+    path.write_bytes((text + "\n".join(",".join(line) for line in lines)).encode())
+    try:
+        found = read_recorded(path)
+    except InputError:
+        return
+    assert (found.end_s >= found.start_s).all()
+    assert (found.gpus >= 1).all()
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"%PDF-1.7 \xff", b"job,gpus,start_s,end_s\n", b"\xff\xfej\x00", b"job;gpus\na;1\n"]
+)
+def test_files_that_are_no_stretches(tmp_path: Path, body: bytes) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(body)
+    with pytest.raises(InputError):
+        as_it_was(
+            FairshareScenario("s", (Pool(1, 8),), (BudgetNode("x"),), jobs=told_jobs()), read_recorded(path)
+        )
+    with pytest.raises(InputError):
+        read_recorded(tmp_path)
+
+
+def told_jobs() -> Any:
+    return make_jobs(["a"], [0], [1], [1], team="x")

@@ -1,6 +1,7 @@
 """GPUs of the DCGM exporter: joined by UUID, blanks, ranges, pods that come and go, several metrics and files."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from gpuplan.inputs.errors import InputError
 from gpuplan.traces.dcgm import read_dcgm
 from gpuplan.traces.dcgm_metrics import MEASURES, is_blank
+
+#: Longer runs: GPUPLAN_EXAMPLES=50 reads fifty times as many files.
+MORE = int(os.environ.get("GPUPLAN_EXAMPLES", "1"))
 
 NAN = float("nan")
 FIRST = 1775001600  # 2026-04-01T00:00Z
@@ -227,7 +231,7 @@ def test_however_a_gpu_is_cut_into_series_it_is_the_same(
     assert found.account.used == n
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=60 * MORE)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
