@@ -34,7 +34,7 @@ TOTALS = frozenset(
     )
 )
 
-#: Bytes of memory that a cell needs while a table is read (measured: 90 in a table of twelve columns, 170 in one of four).
+#: Bytes of memory that a cell needs while a table is read (measured: 90 with twelve columns, 170 with four).
 MEMORY_PER_CELL = 180
 
 #: Most columns of a table.
