@@ -7,7 +7,7 @@ its part of it only while it runs.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 from gpuplan.packing.architecture import Architecture, kv_bytes, weight_bytes
@@ -141,6 +141,21 @@ class MemoryEstimate:
             return f"0 requests of {tokens:,} tokens fit: the longest that fits has {longest:,} tokens."
         each = self.kv_bytes(tokens) / _MIB
         return f"{count:,} requests of {tokens:,} tokens ({each:,.4g} MiB each) fit into {_gib(self.room)}, of {has}."
+
+    def as_model(self) -> dict[str, Any]:
+        """The model as an entry of a packing scenario's ``models``: each of its GPUs then holds what is estimated here.
+
+        Weights and cache are those of all GPUs together, context and workspace those of each. Keys and values that
+        several GPUs keep for want of heads (as many copies as it takes) count in the cache.
+        """
+        sizes = {
+            "declared_gib": self.weights * self.gpus,
+            "context_gib": self.context,
+            "workspace_gib": self.workspace,
+            "kv_kib_per_token": self.kv_bytes_per_token * self.gpus,
+        }
+        written = {key: f"{size}B" for key, size in sizes.items()}
+        return {"name": self.architecture.name, **written, "gpus": self.gpus}
 
     def to_frame(self) -> "pd.DataFrame":
         """A row per part: ``part, bytes, gib``; the parts add up to what is usable."""

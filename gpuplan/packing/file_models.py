@@ -16,7 +16,6 @@ from gpuplan.inputs.fields import (
     as_list_or_empty,
     as_mapping,
     as_section,
-    broken,
 )
 from gpuplan.packing.file_fields import Amount, Bandwidth, Millionths, Size, Strict, Time, shortest
 from gpuplan.packing.file_tasks import GenerateFile, ServiceFile, TaskFile, TasksFile, TokensFile
@@ -51,17 +50,6 @@ EVICTIONS = ("lru", "lfu", "cost", "keep-alive")
 
 _GPUS, _ADMISSION, _PREEMPTION = Gpus(1, 1), Admission(), Preemption()
 _CONTENTION, _RETRY, _PIECES = Contention(), Retry(), Pieces()
-
-
-class OneGpu(Whole):
-    """GPUs of a model: more than one is refused with a sentence of its own."""
-
-    def read(self, value: Any) -> int | None:
-        """The number, which is 1."""
-        found = Whole.read(self, value)
-        if found != 1:
-            raise broken("must be 1: models over several GPUs are not in this version yet")
-        return found
 
 
 _Row = TypeVar("_Row", bound=Strict)
@@ -161,8 +149,9 @@ class ModelFile(Strict):
     max_tasks: Annotated[int | None, Whole(1, MOST_SLOTS, optional=True)] = Field(
         default=None, description="Tasks that one loaded copy takes at once; null: no bound."
     )
-    gpus: Annotated[int, OneGpu(1, MOST_GPUS)] = Field(
-        default=1, description="GPUs over which it is spread: only 1 in this version."
+    gpus: Annotated[int, Whole(1, MOST_GPUS)] = Field(
+        default=1,
+        description="GPUs over which a copy is spread, each with an equal part of its weights and KV cache (1).",
     )
 
     def build(self) -> ServedModel:

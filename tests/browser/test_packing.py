@@ -104,6 +104,20 @@ def test_a_situation_is_chosen_explained_and_its_task_asked_about(screen: Screen
     await_runs(screen, scenario.replace({"admission.margin": 0.1}), *situation.policies)
 
 
+def test_a_model_is_spread_over_more_gpus(screen: Screen) -> None:
+    """The slider of a model's GPUs: its tasks stand on each of them, joined, and back on two."""
+    situation, scenario = SITUATIONS["no-two-gpus-free"], gp.load("no-two-gpus-free")
+    screen.choose("pack-situation", situation.title)
+    await_runs(screen, scenario, *situation.policies)
+    assert [row["y"] for row in screen.rows("right_joins")] == [4.5, 8.5]  # GPUs 1 and 2, four lanes each
+    screen.page.get_by_text("More controls", exact=True).click()
+    screen.slide("pack-spread", ["End"])
+    await_runs(screen, scenario.replace({"models.0.gpus": 4}), *situation.policies)
+    assert len(screen.rows("right_joins")) == 4
+    screen.slide("pack-spread", ["ArrowLeft", "ArrowLeft"])
+    await_runs(screen, scenario, *situation.policies)
+
+
 def test_the_numbers_on_screen_are_those_of_a_chart_drawn_from_nothing(screen: Screen) -> None:
     """A slider only swaps numbers into the rows that Vega has."""
     await_runs(screen, gp.load(SMALL))

@@ -18,6 +18,7 @@ from gpuplan.packing.estimates import (
     workspace_bytes,
 )
 from gpuplan.packing.model import GIB
+from gpuplan.packing.schema import from_mapping
 
 #: Two layers, width 8, four heads of 2, two of keys; a vocabulary of 10.
 TINY = Architecture("tiny", 2, 8, 4, 2, intermediate_size=16, vocabulary=10, max_context=100)
@@ -210,3 +211,24 @@ def test_what_fits_fits_and_one_more_does_not(shape: Architecture, gib: int, bit
     if longest:
         assert found.kv_bytes(longest) <= found.room
         assert shape.layers == 1 or found.room < found.kv_bytes(longest + 1)
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3, 16])
+def test_an_estimate_as_a_model_of_a_scenario_holds_the_same_on_each_gpu(gpus: int) -> None:
+    """On 16 GPUs eight heads of keys are kept twice, and on three one GPU has a head more: the cache counts that."""
+    found = estimate_memory(LLAMA_8B, "A100-80GB", gpus=gpus)
+    scenario = from_mapping(
+        {
+            "kind": "packing",
+            "name": "estimated",
+            "gpus": {"count": 16, "memory_gib": 79.33},
+            "admission": {"margin": 0},
+            "models": [found.as_model()],
+            "tasks": {"rows": []},
+        }
+    )
+    (model,) = scenario.models
+    assert (model.name, model.gpus) == ("llama", gpus)
+    assert scenario.taken(model) == found.weights + found.context + found.workspace
+    assert scenario.needed(model) == found.weights + found.context
+    assert scenario.part(model.kv_bytes_per_token, model) == found.kv_bytes_per_token

@@ -264,7 +264,7 @@ gpus: {count: four, memory_gib: 80}
 admission: {margin: 11}
 models:
   - {name: chat, declared_gib: 16, actualgib: 18}
-  - {name: chat, declared_gib: 1, gpus: 2}
+  - {name: chat, declared_gib: 1, gpus: 0}
   - {name: rank, declared_gib: 1, resident: [1, 1]}
 tasks:
   rows:
@@ -277,7 +277,7 @@ tasks:
         (3, "gpus.count: must be a whole number (got 'four')"),
         (4, "admission.margin: must be at most 10 (got 11)"),
         (6, "models.0.actualgib: unknown key; did you mean actual_gib?"),
-        (7, "models.1.gpus: must be 1: models over several GPUs are not in this version yet (got 2)"),
+        (7, "models.1.gpus: must be at least 1 (got 0)"),
         (11, "tasks.rows.0.arrival_s: must not be negative (got -1)"),
         (7, "models.1.name: must be unique, but row 0 has the same name (got 'chat')"),
         (12, "tasks.rows.1.deadline_s: must not be before the arrival, 5 s (got 4)"),
@@ -304,6 +304,59 @@ def test_residents_are_on_gpus_that_exist_and_fit_as_they_are() -> None:
     ]
     tight["gpus"]["memory_gib"] = 21
     assert from_mapping(tight).models[1].resident == (0,)
+
+
+def test_a_model_is_spread_over_gpus_that_exist() -> None:
+    assert from_mapping(edited(lambda m: m["models"][0].update(gpus=2))).models[0].gpus == 2
+    assert mistakes(edited(lambda m: m["models"][0].update(gpus=3))) == [
+        "models.0.gpus: must be at most the number of GPUs, 2 (got 3)"
+    ]
+    for wrong, rule in (
+        (1.5, "must be a whole number"),
+        (True, "must be a whole number"),
+        (1025, "at most 1,024"),
+    ):
+        (said,) = mistakes(edited(lambda m, wrong=wrong: m["models"][0].update(gpus=wrong)))
+        assert said.startswith("models.0.gpus: ")
+        assert rule in said
+
+
+def test_residents_over_several_gpus_are_whole_copies() -> None:
+    def put(resident: list[int], **more: Any) -> dict[str, Any]:
+        def change(m: dict[str, Any]) -> None:
+            m["gpus"].update(count=5)
+            m["models"][0].update(gpus=2, resident=resident, **more)
+
+        return edited(change)
+
+    assert from_mapping(put([4, 0, 3, 1])).models[0].resident == (0, 1, 3, 4)
+    assert mistakes(put([2, 0, 1])) == [
+        "models.0.resident: must name 2 GPUs for each copy: the model is spread over as many (got [2, 0, 1])"
+    ]
+    # a part of it: 150 / 2 + 0.5 of context leave room on 80 GiB, 160 / 2 + 0.5 do not
+    assert from_mapping(put([0, 1], actual_gib=150)).models[0].actual_bytes == 150 * GIB
+    rule = "must leave the resident models room: they take 80.5 GiB"
+    assert mistakes(put([0, 1], actual_gib=160)) == [
+        f"models.0.resident.0: {rule} on GPU 0, which has 80 GiB (got 0)",
+        f"models.0.resident.1: {rule} on GPU 1, which has 80 GiB (got 1)",
+    ]
+    # 18 / 2 and 0.5 of context are 9.5 on each of two
+    assert from_mapping(put([], asleep_gib=19)).models[0].asleep_bytes == 19 * GIB
+    assert mistakes(put([], asleep_gib="19.1")) == [
+        "models.0.asleep_gib: must not be more than it takes awake, 9.5 GiB on each of its 2 GPUs (got 19.1)"
+    ]
+
+
+def test_a_part_that_is_too_large_for_a_gpu_is_a_note() -> None:
+    def change(size: float) -> Any:
+        return lambda m: m["models"][0].update(gpus=2, declared_gib=size, actual_gib=size)
+
+    # 1.2 x 140 / 2 + 0.5 = 84.5
+    (note,) = from_mapping(edited(change(140))).notes
+    assert note == (
+        "chat needs 84.5 GiB on each of 2 GPUs and no GPU has more than 80 GiB: its tasks are rejected."
+    )
+    assert from_mapping(edited(change(132))).notes == ()  # 79.7
 
 
 def test_what_is_left_asleep_is_not_more_than_what_was_taken() -> None:

@@ -59,7 +59,9 @@ def models(draw: st.DrawFn, gpus: int) -> tuple[ServedModel, ...]:
     """A few models, the resident ones of them small; what one leaves asleep is not more than its weights."""
     found = []
     for name in draw(st.lists(names, min_size=1, max_size=4, unique=True)):
+        spread = draw(st.integers(1, gpus))
         resident = draw(st.lists(st.integers(0, gpus - 1), max_size=2, unique=True))
+        resident = resident if spread == 1 else list(range(spread))[: len(resident) * spread]
         size = st.integers(0, 1000) if resident else sizes
         actual = draw(size)
         found.append(
@@ -75,6 +77,7 @@ def models(draw: st.DrawFn, gpus: int) -> tuple[ServedModel, ...]:
                 draw(st.booleans()),
                 tuple(sorted(resident)),
                 draw(slots),
+                spread,
             )
         )
     return tuple(found)

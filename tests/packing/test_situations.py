@@ -12,7 +12,7 @@ from gpuplan.packing.run import PackRun, pack
 
 NAMES = (
     "asleep-but-heavy", "behind-a-large-load", "context-too-long", "embedder-evicts-chat", "evicted-but-wanted",
-    "four-gpus", "one-gpu-idles", "spread-too-thin",
+    "four-gpus", "no-two-gpus-free", "one-gpu-idles", "spread-too-thin",
 )  # fmt: skip
 
 
@@ -110,6 +110,43 @@ def test_5_and_3_spread_so_that_8_fits_nowhere() -> None:
     assert column(packed, "gpu") == [0, 0, 1]
     assert column(spread, "queue_s", "pod-8")[0] > 590  # until the pod of 600 s ends
     assert column(packed, "queue_s", "pod-8") == [0]
+
+
+def test_no_two_gpus_are_free_for_a_large_model() -> None:
+    """Half of it needs 66 x 1.1 + 0.5 = 73.1 GiB; the small ones 18.1, 31.3 and 26.9, together 76.3 of 79.3."""
+    spread, packed = shown("no-two-gpus-free"), shown("no-two-gpus-free", "best-fit")
+    scenario = spread.scenario
+    needs = [scenario.needed(model) / GIB for model in scenario.models]
+    assert needs == pytest.approx([73.1, 18.1, 31.3, 26.9])
+    assert 4 * 79.3 - sum(needs[1:]) == pytest.approx(241, abs=0.2)
+    assert column(spread, "gpus") == ["0", "1", "2", "0 3", "2", "1", "2"]
+    # it is placed when the first of the small ones is idle, and what is behind it right after it
+    idle = column(spread, "left_s")[0]
+    assert column(spread, "queue_s")[3:] == pytest.approx(
+        [idle - came for came in (10, 20, 30, 40)], abs=1e-5
+    )
+    assert idle - 10 == pytest.approx(298, abs=0.5)
+    assert column(packed, "queue_s") == [0] * 7
+    assert column(packed, "gpus") == ["0", "0", "0", "1 2", "0", "0", "0"]
+    slower = [now / 100 / alone for now, alone in zip(column(packed, "service_s"), (3, 4, 5), strict=False)]
+    assert [1.3 > times > 1.2 for times in slower] == [True] * 3
+    for run in (spread, packed):
+        # two GPUs read 70 GiB each from the disk at 5 GB/s, after what else is read or freed
+        assert column(run, "load_s", "large-70b")[0] >= 140 * GIB / 5e9
+        assert column(run, "service_s", "large-70b") == [60]
+        assert run.check() == []
+    four, four_packed = (
+        shown("no-two-gpus-free", policy, models__0__gpus=4) for policy in (None, "best-fit")
+    )
+    assert column(four, "gpus", "large-70b") == ["0 1 2 3"]
+    assert column(four, "queue_s", "large-70b") == [0]
+    assert column(four, "service_s", "large-70b") == [
+        pytest.approx(60 * 1.15, abs=1e-4)
+    ]  # beside one other each
+    assert column(four_packed, "queue_s", "large-70b")[0] > 500
+    # whole it is larger than a GPU
+    whole = shown("no-two-gpus-free", models__0__gpus=1)
+    assert column(whole, "state", "large-70b") == ["rejected"]
 
 
 def test_a_sleeping_engine_keeps_16_gb() -> None:

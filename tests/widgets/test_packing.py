@@ -111,6 +111,7 @@ MOVES = [
     ("urgent", 50.0, {"tasks.generate.high_priority_share": 0.5}),
     ("count", 60, {"tasks.generate.count": 60}),
     ("seed", 7, {"tasks.generate.seed": 7}),
+    ("spread", 2, {"models.0.gpus": 2}),
 ]
 
 
@@ -155,6 +156,48 @@ def test_keep_alive_brings_a_time_to_keep_alive_for(explorer):
     explorer.controls.right_eviction.value = "lru"
     assert explorer.message == ""
     assert shows(explorer, gp.load(SMALL))
+
+
+def test_the_gpus_of_each_model_are_set_one_after_the_other(explorer):
+    controls = explorer.controls
+    offered = [name for name, _ in controls.spread_model.options]
+    assert offered == ["large", "middle", "small"]  # by size
+    # 1.2 x 24 + 0.5
+    assert plain(controls.spreads.hint) == " reserves 29.3 GiB "
+    controls.spread.value = 2
+    assert plain(controls.spreads.hint) == " reserves 14.9 GiB on each of 2 GPUs "
+    rev = explorer.chart.rev
+    controls.spread_model.value = 1
+    assert controls.spread.value == 1
+    assert explorer.chart.rev == rev  # nothing is asked yet
+    controls.spread.value = 2
+    assert explorer.changes == {"models.0.gpus": 2, "models.1.gpus": 2}
+    assert [model.gpus for model in explorer.scenario.models] == [2, 2, 1]
+    assert "left_joins" in explorer.chart.payload["data"]
+    controls.spread_model.value = 0
+    assert controls.spread.value == 2
+    controls.spread.value = 1
+    assert explorer.changes == {"models.1.gpus": 2}
+    explorer.reset()
+    assert explorer.changes == {}
+    assert (controls.spread_model.value, controls.spread.value) == (0, 1)
+    assert "left_joins" not in explorer.chart.payload["data"]
+
+
+def test_the_gpus_of_models_start_where_the_scenario_is():
+    explorer = PackingExplorer("no-two-gpus-free")
+    controls = explorer.controls
+    assert (controls.spread_model.label, controls.spread.value, controls.spread.max) == ("large-70b", 2, 4)
+    controls.situation.value = "embedder-evicts-chat"  # one GPU
+    assert controls.spread.disabled
+    assert controls.spread_model.disabled
+    assert explorer.message == ""
+    assert plain(controls.spreads.hint) == ""
+    resident = {**SMALL, "models": [{**SMALL["models"][0], "resident": [0]}, *SMALL["models"][1:]]}
+    explorer = PackingExplorer(resident)
+    explorer.controls.spread.value = 2
+    assert "models.0.resident: must name 2 GPUs for each copy" in place(explorer, "spread")
+    assert explorer.chart.old
 
 
 def test_a_gantt_is_drawn_where_tasks_are_few_or_where_it_is_asked_for(explorer):
@@ -339,6 +382,15 @@ def test_what_the_situations_say_to_try_does_what_they_say():
     assert waits[0] > waits[1]
     explorer.controls.left_placement.value = "fgd"
     assert figures(explorer, "queue_mean_s") == [waits[1], waits[1]]
+
+    explorer.controls.situation.value = "no-two-gpus-free"
+    waits = figures(explorer, "queue_mean_s")
+    assert waits[0] > 100
+    assert waits[1] == 0
+    explorer.controls.spread.value = 4
+    waits = figures(explorer, "queue_mean_s")
+    assert waits[0] == 0
+    assert waits[1] > 100
 
     explorer.controls.situation.value = "context-too-long"
     assert figures(explorer, "tasks_rejected") == [1, 1]

@@ -247,6 +247,7 @@ class PackingExplorer(Answering, W.VBox):
             about = c.about_html(pieces.placement, pieces.order, pieces.eviction)
             for kind in KINDS:
                 set_html(self._hints[f"{side}_{kind}"], about[kind])
+        self.controls.spreads.show(scenario)
         own = "not generated: the tasks are the scenario's own" if scenario.tasks is not None else ""
         hints = {"rate": own or overload(runs["left"]), "mix": "" if own else c.mean_size(scenario)}
         for name, words in hints.items():

@@ -13,6 +13,7 @@ from gpuplan.packing.words import gib
 from gpuplan_widgets import messages
 from gpuplan_widgets.controls import NONE, box
 from gpuplan_widgets.packing_gallery import offered
+from gpuplan_widgets.packing_spread import Spread
 
 #: Ranges of the sliders, unless the scenario's own value lies outside.
 MOST_MARGIN, MOST_TIME_S, MOST_CV, MOST_BETA, MOST_COUNT = 50.0, 20.0, 6.0, 1.0, 200_000
@@ -82,6 +83,8 @@ _TIPS = {
     "urgent": "Share of the tasks that have the higher priority",
     "count": "Number of tasks",
     "seed": "The same seed gives the same tasks",
+    "spread_model": "The model whose GPUs the slider beside sets",
+    "spread": "Over how many GPUs each copy of the model is spread, with an equal part on each",
     "gantt": "Which task was on which GPU; of many tasks how many there were, over stretches of time",
 }
 
@@ -114,18 +117,23 @@ class PackingControls:
     urgent: Any
     count: Any
     seed: Any
+    spread_model: Any
+    spread: Any
     gantt: Any
+    spreads: Spread
     messages: dict[str, Any] = field(default_factory=dict)
     settled: dict[str, Any] = field(default_factory=dict)
     base: PackingScenario | None = None
 
     def named(self) -> dict[str, Any]:
         """The controls proper, by name."""
-        others = ("messages", "settled", "base")
+        others = ("messages", "settled", "base", "spreads")
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in others}
 
     def said(self, name: str) -> Any:
-        """What a control says, as a scenario file would."""
+        """What a control says, as a scenario file would (of the GPUs of models those that were changed, by row)."""
+        if name.startswith("spread"):
+            return self.spreads.changed() if name == "spread" else None
         return _said(name, getattr(self, name).value)
 
     def pieces(self, side: str, own: Pieces) -> Pieces:
@@ -139,7 +147,7 @@ class PackingControls:
         found = {PATHS[name]: self.said(name) for name in able if self.said(name) != self.settled[name]}
         if self.base is not None and not self.mix.disabled and self.said("mix"):
             found |= mixed(self.base, self.said("mix"))
-        return found
+        return found | {f"models.{k}.gpus": over for k, over in self.said("spread").items()}
 
     def lacks_time(self, name: str) -> bool:
         """Whether an eviction was set to keep-alive, and for how long is not said."""
@@ -170,6 +178,7 @@ def make() -> PackingControls:
             ("eviction", EVICTIONS, "eviction"),
         )
     }
+    spreads = Spread(**_WIDE)
     made = PackingControls(
         situation=W.Dropdown(
             options=[("the scenario given", ""), *offered()], value="", description="Situation", **_WIDE
@@ -198,6 +207,9 @@ def make() -> PackingControls:
         urgent=_slider("Urgent tasks (%)", 100.0, 5.0, 0.0),
         count=W.BoundedIntText(1, min=0, max=MOST_COUNT, description="Tasks", **_WIDE),
         seed=W.BoundedIntText(1, min=0, max=2**53, description="Seed", **_WIDE),
+        spread_model=spreads.model,
+        spread=spreads.over,
+        spreads=spreads,
         gantt=W.Dropdown(
             options=[("where tasks are few", "auto"), ("always", "gantt"), ("never", "areas")],
             description="Gantt of tasks",
@@ -245,6 +257,7 @@ def settle(controls: PackingControls, scenario: PackingScenario) -> None:
         _reach(controls.count, asked.count)
         _reach(controls.seed, asked.seed)
     controls.mix.value = 0.0
+    controls.spreads.settle(scenario)
     controls.settled = {name: controls.said(name) for name in controls.named()}
     controls.enable()
 
@@ -298,6 +311,7 @@ def layout(controls: PackingControls, about: Any, hints: dict[str, Any]) -> Any:
     hints
         What is said below the controls of these names.
     """
+    hints = {**hints, "spread": controls.spreads.hint}
 
     def control(name: str) -> Any:
         hint = [hints[name]] if name in hints else []
@@ -307,7 +321,7 @@ def layout(controls: PackingControls, about: Any, hints: dict[str, Any]) -> Any:
         return box("gp-control-row", [control(name) for name in names])
 
     more = W.Accordion(
-        [row("count", "seed", "keep_alive", "admit", "context", "gantt")],
+        [row("count", "seed", "keep_alive", "admit", "context", "gantt", "spread_model", "spread")],
         titles=("More controls",),
         selected_index=None,
     )

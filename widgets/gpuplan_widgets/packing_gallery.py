@@ -59,6 +59,11 @@ SITUATIONS = {
         ("worst-fit", "best-fit"),
         "Put fgd on the left: it looks at what still fits, like best fit here.",
     ),
+    "no-two-gpus-free": Situation(
+        "A large model, and no two GPUs are free",
+        ("worst-fit", "best-fit"),
+        "Spread it over 4 GPUs (More controls): then worst fit places it at once, and best fit lets it wait.",
+    ),
     "asleep-but-heavy": Situation(
         "A sleeping engine keeps 16 GB",
         ("round-robin", "best-fit"),
