@@ -6,8 +6,6 @@ Killed, Failed), ``vc``, ``jobid``, ``user``, ``submitted_time``, ``attempts``: 
 still ran when the snapshot was taken. GPUs of an attempt are those of all its machines together.
 """
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,8 @@ import numpy as np
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.traces.history import UNKNOWN, History, Strings, history
 from gpuplan.traces.instants import settle, zone_of
-from gpuplan.traces.plain_text import PlainText, Progress, read_text, refusal
+from gpuplan.traces.json_objects import json_objects
+from gpuplan.traces.plain_text import Progress, read_text, refusal
 from gpuplan.traces.sheet import Bools, Int64, read_sheet
 from gpuplan.traces.sheet_numbers import NOTHING
 from gpuplan.traces.sheet_times import NO_TIME, moments_of
@@ -87,55 +86,11 @@ def read_philly_attempts(
     """
     text = read_text(path, progress=progress, most_bytes=most_bytes)
     rows = _Rows()
-    for line, job in _objects(text):
+    for line, job in json_objects(text):
         _add(rows, line, job)
     if not rows.line and not rows.mistakes:
         raise refusal(text.source, "must be a list of jobs; it has none")
     return _history(text.source, rows, snapshot, zone, machines, strict)
-
-
-def _objects(text: PlainText) -> Iterator[tuple[int, Any]]:
-    """The jobs of a list (or of a file with a job after the other), with the line on which each begins."""
-    body, decoder = text.text, json.JSONDecoder()
-    at = _skip(body, 0)
-    within = body[at : at + 1] == "["
-    if not within and body[at : at + 1] != "{":
-        raise refusal(text.source, "this is not a list of jobs in JSON")
-    at, line, counted, first = _skip(body, at + within), 1, 0, True
-    while at < len(body):
-        if within and body[at] == "]":
-            rest = _skip(body, at + 1)
-            if rest < len(body):
-                raise _broken(text, rest, "must end after the list of jobs")
-            return
-        if within and not first:
-            if body[at] != ",":
-                raise _broken(text, at, "must have a comma between jobs")
-            at = _skip(body, at + 1)
-        line, counted = line + body.count("\n", counted, at), at
-        try:
-            job, end = decoder.raw_decode(body, at)
-        except json.JSONDecodeError as error:
-            raise _broken(text, error.pos, f"must be JSON: {error.msg}") from None
-        except (RecursionError, ValueError):  # nested beyond all measure; a number of thousands of digits
-            raise _broken(text, at, "must be a job in JSON") from None
-        yield line, job
-        at, first = _skip(body, end), False
-    if within:
-        raise _broken(text, len(body), "is cut off: the list of jobs does not end")
-
-
-def _skip(body: str, at: int) -> int:
-    """The place of the next sign that is no blank."""
-    while at < len(body) and body[at] in " \t\n":
-        at += 1
-    return at
-
-
-def _broken(text: PlainText, at: int, rule: str) -> InputError:
-    line = text.text.count("\n", 0, at) + 1
-    found = text.text[at : at + 30]
-    return InputError(text.source, [Mistake(f"line {line}", rule, found, line)])
 
 
 def _add(rows: _Rows, line: int, job: Any) -> None:
