@@ -5,14 +5,14 @@ multiplied or compared with a value. A limit that is known to be none is `NO_LIM
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuplan.inputs.account import Account
-from gpuplan.inputs.errors import InputError, Mistake
+from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.traces.history_account import account_of, exact_sum, line_list, mapped, types_of
 from gpuplan.traces.history_words import (
     CONTRADICTION,
@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class History:
     """``R`` rows of a file as read-only columns, in file order, and what became of each of them.
 
@@ -157,14 +157,21 @@ class History:
     ambiguous: Bools
     cut_off: Bools
     reason: npt.NDArray[np.int8]
-    account: Account = field(repr=False)
-    mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
+    account: Account
+    mistakes: tuple[Mistake, ...] = ()
     zone: str | None = None
     as_of_s: int | None = None
     as_of_from: str = ""
 
     def __len__(self) -> int:
         return len(self.line)
+
+    def __repr__(self) -> str:
+        left_out = self.account.read - self.account.used
+        return (
+            f"History of {shorten(self.source, 80)}: {self.n_jobs:,} jobs in {self.account.used:,} rows used, "
+            f"{left_out:,} left out, {self.gpu_seconds / 3600:,.1f} GPU-hours held"
+        )
 
     @property
     def used(self) -> Bools:

@@ -42,6 +42,7 @@ def made(**columns: Any) -> History:
 def test_sums_and_groups() -> None:
     found = made()
     assert found.n_jobs == 4
+    assert repr(found) == "History of x.txt: 4 jobs in 5 rows used, 0 left out, 0.1 GPU-hours held"
     assert found.gpu_seconds == 2 * 10 + 2 * 20 + 8 * 30
     assert found.gpu_seconds_by("team") == {"": 0, "t": 60, "u": 240}
     assert found.job[found.running].tolist() == ["b"]
