@@ -10,7 +10,6 @@ import pytest
 from gpuplan.packing.model import NEVER, Admission, Contention, Pieces, Preemption, Retry
 from gpuplan.packing.raw import DONE, FAILED, LOAD, REJECTED, RESTORE, RUN, SAVE
 from gpuplan.packing.tasks import tasks
-from packing.reference import reference
 from packing.test_reference import (
     BYTE_PER_US,
     FIFO,
@@ -19,6 +18,7 @@ from packing.test_reference import (
     model,
     node,
     served,
+    simulate,
     told,
 )
 
@@ -28,10 +28,7 @@ FOUR = replace(NODE, count=4)
 ALWAYS = Preemption("always", 0, 5, 7)
 
 
-@pytest.fixture
-def simulate() -> Simulate:
-    return reference
-
+__all__ = ["simulate"]  # a fixture
 
 # ---------------------------------------------------------------- parts and loads
 
