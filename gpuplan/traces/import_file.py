@@ -1,7 +1,7 @@
 """A scenario made of other people's files, with the account of their rows, and as files of its own."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -75,6 +75,37 @@ class Imported:
         columns = ("job", "team", "state", "gpus", "submit_s", "start_s", "end_s")
         chosen: dict[str, Any] = {name: getattr(found, name)[keep] for name in columns}
         return replace(found, **chosen)
+
+    def as_it_was(self, policies: Sequence[str] | None = None, *, widen: bool = False) -> Any:
+        """What was done beside what each policy would have done, with the same figures.
+
+        Parameters
+        ----------
+        policies
+            Names of policies; None: ``easy`` and ``fair-share``, or on a day ``fifo`` and ``aware``.
+        widen
+            Whether a cluster that is smaller than what was held at once is made larger, for all.
+
+        Returns
+        -------
+        gpuplan.traces.as_it_was.Compared or gpuplan.traces.as_it_was_day.DayCompared
+
+        Raises
+        ------
+        InputError
+            Where no start is recorded, or more was held at once than the cluster has.
+        """
+        if self.recorded is None or not len(self.recorded):
+            raise InputError(self.account.source, [Mistake("", "must tell when jobs started, and does not")])
+        if isinstance(self.scenario, FairshareScenario):
+            from gpuplan.traces.as_it_was import compare_as_it_was
+
+            chosen = ("easy", "fair-share") if policies is None else policies
+            return compare_as_it_was(self.scenario, self.recorded, chosen, start_s=0, widen=widen)
+        from gpuplan.traces.as_it_was_day import compare_day
+
+        chosen = ("fifo", "aware") if policies is None else policies
+        return compare_day(self.scenario, self.recorded, chosen, start_s=0, widen=widen)
 
     def __repr__(self) -> str:
         kind = type(self.scenario).__name__

@@ -357,6 +357,18 @@ def test_what_ran_is_kept_of_the_jobs_of_the_scenario(log):
     assert (made.recorded.start_s.tolist(), made.recorded.end_s.tolist()) == ([-7200, 3600], [7200, 7200])
 
 
+def test_what_was_done_is_measured_beside_policies(log):
+    """On 16 GPUs all of it could start at once; then job 2 waited for half an hour."""
+    compared = gp.import_file(log).as_it_was(["fifo"])
+    waits = {name: run.figures["mean_wait_s"] for name, run in compared.runs.items()}
+    assert waits == {"as-it-was": 1800 / 4, "fifo": 0.0}
+    day = gp.import_file(log, kind="allocation", day="2026-03-02").as_it_was(["fifo"])
+    assert list(day.results) == ["as-it-was", "fifo"]
+    untold = gp.import_history(history("t", np.array([2]), job=["a"], submit_s=[0], elapsed_s=[60], gpus=[1]))
+    with pytest.raises(InputError, match="must tell when jobs started"):
+        untold.as_it_was()
+
+
 def test_traffic_shares_the_day_of_the_jobs(log, tmp_path):
     path = tmp_path / "gpus.json"
     path.write_text(answer([3] * 24), encoding="utf-8")

@@ -173,6 +173,18 @@ def test_a_reset_goes_back_to_the_file(explorer):
     assert explorer.scenario == own
 
 
+def test_what_was_done_stands_beside_the_policies(explorer):
+    """Jobs 1 and 2 started at once then; both policies do so too: 0.5 h and 1 h of GPU-time in 2 h on 4 GPUs."""
+    upload(explorer, log__swf=SWF)
+    words = plain(explorer.file.report)
+    assert "figure as it was left: easy right: fair-share unit" in words
+    assert "occupancy 18.8% 18.8% 18.8%" in words
+    assert "Open loop" in words
+    late = SWF.replace("2 3600 0 3600", "2 3600 1800 3600")
+    upload(explorer, log__swf=late)
+    assert "mean_wait_s 900.00 0.00 0.00 seconds" in plain(explorer.file.report)
+
+
 def test_fields_say_what_is_not_in_the_file_and_reading_again_minds_them():
     explorer = AllocationExplorer("two-apps")
     upload(explorer, log__swf=SWF)

@@ -14,7 +14,14 @@ from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.loading import load
 from gpuplan.traces.formats import format_of, starts_a_list
 from gpuplan_widgets import messages
-from gpuplan_widgets.upload_words import account_html, choices_html, guess_html, mistakes_html, sentence
+from gpuplan_widgets.upload_words import (
+    account_html,
+    choices_html,
+    guess_html,
+    mistakes_html,
+    record_html,
+    sentence,
+)
 
 #: Said above the picture while a file is not in it.
 OLD = "Old picture: not from the new file"
@@ -94,7 +101,7 @@ class FileOpener:
         self.path = W.Text(
             placeholder="or a path on the machine of the kernel, and Enter",
             continuous_update=False,
-            layout=W.Layout(width="330px"),
+            layout=W.Layout(width="330px", max_width="100%"),
         )
         self.again = W.Button(
             description="Read again",
@@ -102,7 +109,9 @@ class FileOpener:
             layout=W.Layout(width="auto"),
         )
         self.fields = {
-            name: W.Text(description=words, placeholder=hint, layout=W.Layout(width="230px"))
+            name: W.Text(
+                description=words, placeholder=hint, layout=W.Layout(width="230px", max_width="100%")
+            )
             for name, words, hint in FIELDS[self._kind]
         }
         self.go_on = W.Button(description="Go on", layout=W.Layout(width="auto"))
@@ -312,7 +321,15 @@ class FileOpener:
             return f"<p>On screen: {html.escape(shorten(scenario.name, 120))}, as its file says.</p>"
         made = self.imported
         said = [f"{topic}: {words}" for topic, words in made.choices.items()]
-        return choices_html(made) + "".join(account_html(one, said) for one in (made.account, *made.traffic))
+        accounts = "".join(account_html(one, said) for one in (made.account, *made.traffic))
+        return choices_html(made) + accounts + record_html(made, self._results(scenario))
+
+    def _results(self, scenario: Any) -> dict[str, Any]:
+        """What is on screen of a scenario, by side and policy; nothing while it is still computed."""
+        if self._explorer.scenario is not scenario:
+            return {}
+        found = self._explorer.runs if hasattr(self._explorer, "runs") else self._explorer.plans
+        return {f"{side}: {one.policy}": one for side, one in found.items()}
 
     def _ask(self, path: Path, found: Any) -> None:
         """Show what the columns are taken for, and wait."""

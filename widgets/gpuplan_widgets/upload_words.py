@@ -1,7 +1,7 @@
 """What an explorer writes about a file: its mistakes as a table, its account, what its columns are taken for."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,54 @@ def choices_html(made: "Imported") -> str:
     )
     head = f"<p>On screen: {html.escape(shorten(made.scenario.name, 120))}. How it was made:</p>"
     return f"{head}<ul>{rows}</ul>"
+
+
+#: Figures of what was done, by the kind of the scenario.
+_FIGURES = {
+    "fairshare": ("occupancy", "mean_wait_s", "wait_p50_s", "wait_p90_s", "delivered_worst_team"),
+    "allocation": ("utilization", "jobs_finished", "jobs_unplaced", "wait_p50_hours", "wait_p90_hours"),
+}
+
+#: Stretches beyond which a record is not measured while somebody waits.
+MOST_STRETCHES = 200_000
+
+
+def record_html(made: "Imported", results: Mapping[str, Any]) -> str:
+    """What was done beside the policies on screen, as a table; empty where no start is recorded.
+
+    Parameters
+    ----------
+    made
+        What became of the file.
+    results
+        Runs or plans of its scenario, by the heading of their column.
+    """
+    if made.recorded is None or not 0 < len(made.recorded) <= MOST_STRETCHES:
+        return ""
+    scenario: Any = made.scenario
+    try:
+        if scenario.kind == "fairshare":
+            from gpuplan.fairshare.figures import UNITS
+            from gpuplan.fairshare.run import shown
+            from gpuplan.traces.as_it_was import as_it_was
+
+            record: Any = as_it_was(scenario, made.recorded, start_s=0)
+        else:
+            from gpuplan.allocation.figures import UNITS
+            from gpuplan.allocation.plan import shown
+            from gpuplan.traces.as_it_was_day import day_as_it_was
+
+            record = day_as_it_was(scenario, made.recorded, start_s=0)
+    except InputError as error:
+        return f"<p>As it was: {html.escape(str(error.mistakes[0]))}.</p>"
+    columns = {"as it was": record, **results}
+    rows = [
+        (name, *(shown(name, one.figures[name]) for one in columns.values()), UNITS[name])
+        for name in _FIGURES[scenario.kind]
+    ]
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in record.notes)
+    caption = "What was done, beside the policies when the file was opened"
+    return _table(caption, ("figure", *columns, "unit"), rows) + f"<ul>{notes}</ul>"
 
 
 def guess_html(mapping: Any) -> str:
