@@ -105,11 +105,11 @@ TASK_COLUMNS = 14
 TASK, MODEL, PRIORITY, SERVICE, PREDICTED, CAME, MADE, DEADLINE, LINE = range(9)
 # ... how it is: stage, whether its progress is saved, whether it ever ran, failures, its copy, row of the log, ...
 STAGE, KEPT, SERVED, FAILURES, COPY, ROW, WAITS, TAG, BEGAN, FOR_PLACE = range(9, 19)
+# ... whether it is on several GPUs, whether it is counted as a victim of such a one, ...
+IS_WIDE, TAKEN_AWAY = range(19, 21)
 # ... neighbours among tasks of its GPU (or wide ones), links of the heap of running ones, next among those that wait
-# for a fixed time, ...
-AFTER, BEFORE, CHILD, BESIDE, ABOVE, FOLLOWS = range(19, 25)
-# ... whether it is on several GPUs, whether it is counted as a victim of such a one ...
-IS_WIDE, TAKEN_AWAY = range(25, 27)
+# for a fixed time
+AFTER, BEFORE, CHILD, BESIDE, ABOVE, FOLLOWS = range(21, 27)
 WORK_COLUMNS = 27
 # ... and, of a wide one that runs, in the place of two links: its speed, and since when
 PACE, SINCE = CHILD, BESIDE
@@ -156,12 +156,14 @@ FROM, TO, BLOCKED, PLACED_LAST, IN_A_ROW = range(5)
 LINE_COLUMNS = 5
 
 # ``c`` int64[C, COPY_COLUMNS], a row per part of a copy, in a row those of one copy by rising GPU; the first is the
-# copy: what it is and how, ...
+# copy (`C_HEAD`, and how many there are `C_WIDTH`): what it is and how, ...
 (
     C_MODEL,
     C_GPU,
     C_STATE,
     C_HELD,
+    C_HEAD,
+    C_WIDTH,
     C_USED,
     C_LEFT,
     C_RATE,
@@ -171,11 +173,11 @@ LINE_COLUMNS = 5
     C_FOR,
     C_DUE,
     C_VICTIMS,
-) = range(13)
+) = range(15)
 # ... the next that leaves, neighbours among idle ones, ...
-C_FOLLOWS, C_AFTER, C_BEFORE = range(13, 16)
-# ... the row of the copy, how many parts it has, how many of them are still transferred, its column in the log
-C_HEAD, C_WIDTH, C_TO_COME, C_LOG = range(16, 20)
+C_FOLLOWS, C_AFTER, C_BEFORE = range(15, 18)
+# ... how many of its parts are still transferred, its column in the log
+C_TO_COME, C_LOG = range(18, 20)
 COPY_COLUMNS = 20
 # states of a copy (a pending one waits for memory, a going one for its last task to be saved)
 PENDING, LOADING, READY, GOING, LEAVES, GONE = range(6)
@@ -1452,7 +1454,7 @@ def time_out(
 # -------------------------------------------------------------------- placement
 
 
-@njit_leaf
+@njit_step
 def part_fits(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, m: int, t: int) -> Number:
     """Whether a new copy of model ``m`` fits on ``g``: 2 as it is, 3 after evictions, 0 not."""
     lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
@@ -1472,9 +1474,11 @@ def fits(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: in
             if c[i, C_HELD] < models[m, MODEL_TASKS]:
                 return 1
         else:
-            kind = part_fits(s, gpus, models, w, c, g, m, t)
-            if kind > 0:
-                return kind
+            lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
+            if lacks <= 0:
+                return 2
+            if lacks <= (gpus[g, IDLE_TAKEN] if s[ON_FREE] else gpus[g, IDLE_NEED]):
+                return 3
     cells[g, m, FAILS] = gpus[g, VERSION]
     return 0
 
@@ -1509,7 +1513,7 @@ def predicted_left(s: Ints, gpus: Ints, w: Ints, c: Ints, g: int, t: int) -> Num
     return total
 
 
-@njit_leaf
+@njit_step
 def scores(
     s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: int, m: int, kind: int, t: int
 ) -> tuple[Number, Number]:
@@ -1555,7 +1559,23 @@ def choose(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: 
         kind = fits(s, gpus, models, cells, w, c, g, m, t)
         if kind == 0 or kind > best_kind:
             continue
-        first, second = scores(s, gpus, models, cells, w, c, g, m, kind, t)
+        first = i64(0)
+        second = i64(0)
+        if how != FIRST_FIT:  # as in `scores`, whose call would cost more than what it does
+            free = s[MEMORY] - gpus[g, RESERVED]
+            left = free
+            if kind > 1:
+                left -= models[m, NEED]
+            if kind == 3:
+                lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
+                left += evicted_need(s, gpus, models, cells, c, g, t, lacks)
+            if how == FGD:
+                first = fragmentation(models, left) - fragmentation(models, free)
+            elif how == PREDICTED_FIT:
+                first = predicted_left(s, gpus, w, c, g, t)
+                second = left
+            else:
+                first = left if how == BEST_FIT else -left
         if kind < best_kind or first < least or (first == least and second < then):
             best = i64(g)
             best_kind = kind
@@ -1706,10 +1726,11 @@ def next_victim(s: Ints, gpus: Ints, w: Ints, c: Ints, g: int, rank: int, t: int
     bar = i64(0)
     if after >= 0:
         bar = max(w[after, PREDICTED] - done_of(w, after, left_of(gpus, w, g, after, t)), i64(0))
+    passed = gpus[g, CLOCK] + gpus[g, SPEED] * (t - gpus[g, CLOCK_AT])
     x = gpus[g, FIRST]
     while x >= 0:
         if w[x, STAGE] == RUNS and w[x, PRIORITY] < rank and not w[x, TAKEN_AWAY]:
-            left = max(w[x, PREDICTED] - done_of(w, x, left_of(gpus, w, g, x, t)), i64(0))
+            left = max(w[x, PREDICTED] - done_of(w, x, w[x, TAG] - passed), i64(0))
             if may_go(s, w, x, left, after, bar) and (best < 0 or goes_before(w, x, left, best, best_left)):
                 best = x
                 best_left = left
