@@ -153,7 +153,7 @@ class Tables:
         on.flags.writeable = starts.flags.writeable = False
         return RawPack(
             Stages(*stages),
-            Copies(*copies, on=on, starts=starts),
+            Copies(*[*copies, on, starts]),
             Breaches(*breaches),
             state,
             left,

@@ -50,9 +50,11 @@ def test_numbers_at_their_limits_run(data: st.DataObject) -> None:
     def size(most: int) -> int:
         return data.draw(st.sampled_from([0, 1, most // 3, most // 2 + 1, most]))
 
+    count = data.draw(st.integers(1, 3))
     served = tuple(
         ServedModel(f"m{k}", size(MOST_BYTES), actual := size(MOST_BYTES), size(MOST_BYTES // 2), size(MOST_BYTES // 2),
-                    size(MOST_KV_BYTES), min(actual, size(MOST_BYTES)), data.draw(st.sampled_from([1e-300, 1.0, 1e9])))
+                    size(MOST_KV_BYTES), min(actual, size(MOST_BYTES)), data.draw(st.sampled_from([1e-300, 1.0, 1e9])),
+                    gpus=data.draw(st.integers(1, count)))
         for k in range(data.draw(st.integers(1, 3)))
     )  # fmt: skip
     n = data.draw(st.integers(1, 8))
@@ -64,7 +66,7 @@ def test_numbers_at_their_limits_run(data: st.DataObject) -> None:
     scenario = PackingScenario(
         "extreme",
         Gpus(
-            data.draw(st.integers(1, 3)),
+            count,
             data.draw(st.sampled_from([1, MOST_BYTES])),
             data.draw(st.sampled_from([10**6, 10**15])),
             data.draw(st.sampled_from([10**6, 10**15])),
