@@ -154,7 +154,7 @@ def task_tables(draw: st.DrawFn, models: int, most: int) -> Tasks:
 
 @st.composite
 def scenarios(
-    draw: st.DrawFn, most_models: int = 4, most_tasks: int = 15, widest: int = 1
+    draw: st.DrawFn, most_models: int = 4, most_tasks: int = 15, widest: int = 4
 ) -> PackingScenario:
     """A tiny node, some of whose models are spread over GPUs; some runs stop at a horizon."""
     gpus, admission = draw(NODES), draw(ADMISSIONS)
