@@ -101,6 +101,15 @@ class Matched:
             found.append(
                 f"{missing:,} of {len(jobs):,} jobs of the scenario have no stretch in its time: as it was, they wait."
             )
+        last = np.zeros(len(jobs), np.int64)
+        last[self.job] = np.arange(len(self.job))
+        again = last[self.job] != np.arange(len(self.job))
+        if again.any():
+            hours = gpu_seconds(self.gpus[again], (self.rows.end_s - self.rows.start_s)[again]) / HOUR
+            found.append(
+                f"{int(again.sum()):,} stretches ({hours:,.1f} GPU-hours) were followed by another of their job. From "
+                "what of it that one went on is not recorded: it is work as far as the run time has room for it."
+            )
         running = int((self.rows.state == "running").sum())
         if running:
             found.append(

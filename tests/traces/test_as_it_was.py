@@ -126,6 +126,9 @@ def test_a_last_attempt_alone_leaves_the_others_lost() -> None:
     )
     found = as_it_was(plan, what).figures
     assert found["lost_gpu_hours"] == 400 / 3600
+    assert any(
+        "1 stretches (0.1 GPU-hours) were followed by another" in note for note in as_it_was(plan, what).notes
+    )
     assert found["goodput"] == (2600 - 400) / 9600
 
 
