@@ -97,15 +97,19 @@ class Imported:
         """
         if self.recorded is None or not len(self.recorded):
             raise InputError(self.account.source, [Mistake("", "must tell when jobs started, and does not")])
+        from gpuplan.traces.recorded import recorded
+
+        # all of the record, so that its account has every row, and work that is in no scenario is told
+        everything = recorded(self.history) if self.history is not None else self.recorded
         if isinstance(self.scenario, FairshareScenario):
             from gpuplan.traces.as_it_was import compare_as_it_was
 
             chosen = ("easy", "fair-share") if policies is None else policies
-            return compare_as_it_was(self.scenario, self.recorded, chosen, start_s=0, widen=widen)
+            return compare_as_it_was(self.scenario, everything, chosen, start_s=self.start_s, widen=widen)
         from gpuplan.traces.as_it_was_day import compare_day
 
         chosen = ("fifo", "aware") if policies is None else policies
-        return compare_day(self.scenario, self.recorded, chosen, start_s=0, widen=widen)
+        return compare_day(self.scenario, everything, chosen, start_s=self.start_s, widen=widen)
 
     def __repr__(self) -> str:
         kind = type(self.scenario).__name__
