@@ -223,7 +223,7 @@ def import_command(options: argparse.Namespace) -> int:
 
 def _with_advice(error: InputError, options: argparse.Namespace) -> str:
     rows = {mistake.line for mistake in error.mistakes if mistake.line is not None and mistake.line > 1}
-    if options.keep_going or not rows:
+    if options.keep_going or not rows or options.format in ("prometheus", "hourly"):
         return str(error)
     lines = "this line, and says" if len(rows) == 1 else f"these {len(rows):,} lines, and says"
     return f"{error}\n--keep-going imports the file without {lines} so."

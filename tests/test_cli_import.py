@@ -160,3 +160,22 @@ def test_a_key_is_long_enough_and_makes_the_same_codes(run: Run, log: Path, tmp_
     assert run(*words)[0] == 0
     assert (tmp_path / "k.jobs.csv").read_text(encoding="utf-8") == first
     assert "group-1" not in first
+
+
+def test_a_bar_is_drawn_on_a_terminal_only_and_taken_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpuplan import cli_import
+
+    quiet = cli_import._Bar()
+    quiet(1, 2)
+    quiet.clear()
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    bar = cli_import._Bar()
+    bar(500_000_000, 4_000_000_000)
+    bar(600_000_000, 4_000_000_000)  # within a tenth of a second: not drawn
+    bar.clear()
+    drawn = capsys.readouterr().err.split("\r")
+    assert drawn[1] == "[##..................] 500 of 4,000 MB read"
+    assert [part.strip() for part in drawn[2:]] == ["", ""]

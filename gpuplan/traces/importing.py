@@ -82,7 +82,7 @@ def _history(
             raise InputError(Path(path).name, [Mistake(next(iter(options), "zone"), rule)])
         from gpuplan.traces.swf_history import read_swf_history
 
-        return read_swf_history(path, progress=progress)
+        return read_swf_history(path, strict=strict, progress=progress)
     if kind == "slurm":
         from gpuplan.traces.slurm import read_sacct
 

@@ -6,7 +6,7 @@ stays so, and is never added, multiplied or compared with a value.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -68,6 +68,8 @@ class SwfLog:
         Why the row is not used, a place in `REASONS`; 0: it is.
     account
         Rows read, used and left out by reason, with the first line numbers; what is unknown, by field.
+    mistakes
+        Lines that cannot be read and were left out, where that was asked for.
     """
 
     source: str
@@ -87,6 +89,7 @@ class SwfLog:
     partition: Int64
     reason: npt.NDArray[np.int8]
     account: Account = field(repr=False)
+    mistakes: tuple[Mistake, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.number)
@@ -212,7 +215,7 @@ class SwfLog:
         return teams[of.ravel()].tolist() if len(rows) else []
 
 
-def read_swf(path: str | Path) -> SwfLog:
+def read_swf(path: str | Path, *, strict: bool = True) -> SwfLog:
     """Read a workload log in the Standard Workload Format.
 
     Lines may come in any order, with tabs or blanks between and before the fields, with comments between them, with
@@ -222,16 +225,21 @@ def read_swf(path: str | Path) -> SwfLog:
     ----------
     path
         The file, plain or gzip.
+    strict
+        Whether a field that is no number is an error; else its line is left out, and told in `SwfLog.mistakes`.
 
     Raises
     ------
     InputError
-        If the file cannot be read or has no job; with every field that is no number, and its line.
+        If the file cannot be read or has no job; with every field that is no number, and its line, where `strict`.
     """
     source = Path(path).name
     lines = parse(read_bytes(path))
-    if lines.mistakes:
+    if lines.mistakes and strict:
         raise InputError(source, lines.mistakes)
+    unreadable = np.isin(lines.line, [mistake.line or 0 for mistake in lines.mistakes])
+    lost = lines.line[unreadable]
+    lines.values, lines.line = lines.values[~unreadable], lines.line[~unreadable]
     if not len(lines.line):
         raise InputError(source, [Mistake("", "must have a line about a job; it has none")])
     columns = {name: np.ascontiguousarray(lines.values[:, k]) for k, (name, _, _) in enumerate(FIELDS)}
@@ -241,7 +249,13 @@ def read_swf(path: str | Path) -> SwfLog:
         column.flags.writeable = False
     reason.flags.writeable = False
     account = _account(source, columns, lines.line, reason, (lines.short, lines.rounded), most)
-    return SwfLog(source, lines.header, lines.line, **columns, reason=reason, account=account)
+    if len(lost):
+        left_out = (*account.excluded, (f"cannot be read ({_line_list(lost)})", len(lost)))
+        account = replace(account, read=account.read + len(lost), excluded=left_out)
+    mistakes = tuple(lines.mistakes)
+    return SwfLog(
+        source, lines.header, lines.line, **columns, reason=reason, account=account, mistakes=mistakes
+    )
 
 
 def _reasons(columns: dict[str, Int64], most: int | None) -> npt.NDArray[np.int8]:

@@ -13,7 +13,7 @@ _STATES = {0: "failed", 1: "completed", 5: "cancelled"}
 
 
 def read_swf_history(
-    path: str | Path, *, progress: Callable[[int, int], None] | None = None
+    path: str | Path, *, strict: bool = True, progress: Callable[[int, int], None] | None = None
 ) -> tuple[History, int | None]:
     """Read a workload log, and the processors that its header tells (None: it does not).
 
@@ -23,6 +23,8 @@ def read_swf_history(
     ----------
     path
         ``.swf``, plain or gzip.
+    strict
+        Whether a field that is no number is an error; else its line is left out, and told in `History.mistakes`.
     progress
         Told of bytes done and bytes in all, at the end.
 
@@ -31,7 +33,7 @@ def read_swf_history(
     InputError
         As `gpuplan.traces.swf.read_swf`.
     """
-    log = swf.read_swf(path)
+    log = swf.read_swf(path, strict=strict)
     if progress is not None:
         size = Path(path).stat().st_size
         progress(size, size)
@@ -49,6 +51,8 @@ def history_of(log: swf.SwfLog) -> History:
     return history(
         log.source,
         log.line[rows],
+        mistakes=log.mistakes,
+        strict=False,
         excluded=told.excluded,
         changed=told.changed,
         rules=(

@@ -88,6 +88,18 @@ def test_the_file_and_its_jobs_read_back_to_the_same_scenario(log, tmp_path):
     assert first == {path.name: path.read_bytes() for path in files}
 
 
+def test_lines_of_a_log_that_cannot_be_read_are_left_out_when_told(tmp_path):
+    path = tmp_path / "cluster.swf"
+    path.write_text(LOG + "5 1 2 many 4\n6\n", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        gp.import_file(path)
+    assert [mistake.line for mistake in error.value.mistakes] == [8, 9]
+    made = gp.import_file(path, strict=False)
+    assert (made.account.read, made.account.used) == (6, 4)
+    assert ("cannot be read (lines 8, 9)", 2) in made.account.excluded
+    assert [mistake.line for mistake in made.mistakes] == [8, 9]
+
+
 def test_weights_are_equal_or_by_use_or_as_asked(log):
     used = gp.import_file(log, budget="team", weights="used").scenario.budget
     # group 1: 8 x 4 h + 3 x 2 h = 38; group 2: 12 x 1 h + 4 x 1 h = 16

@@ -153,6 +153,19 @@ def test_what_cannot_be_opened_is_a_sentence(explorer, tmp_path, name, content, 
     assert "there is no such file" in said(explorer)
 
 
+def test_rows_can_be_left_out_of_jobs_and_not_of_traffic():
+    explorer = AllocationExplorer("two-apps")
+    explorer.file.fields["per_gpu"].value = "2"
+    upload(explorer, rates__csv="time,rate\n2026-03-02 00:00,1\n2026-03-02 01:00,many\n")
+    assert "line 3" in said(explorer)
+    assert not shown(explorer.file.go_on)
+    upload(explorer, log__swf=SWF + "3 many\n")
+    assert shown(explorer.file.go_on)
+    explorer.file.go_on.click()
+    assert said(explorer) == ""
+    assert len(explorer.scenario.batch) == 2
+
+
 def test_a_scenario_is_uploaded_together_with_its_table_of_jobs(explorer):
     scenario = "kind: fairshare\nname: mine\ncluster: {gpus: 8}\nworkload: {file: jobs.csv}\n"
     table = "job,submit_s,gpus,run_s\nx,0,8,60\n"

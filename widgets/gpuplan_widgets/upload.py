@@ -84,6 +84,7 @@ class FileOpener:
         self._folder: Path | None = None  # of what was uploaded
         self._last: tuple[Path, Any] | None = None  # the file opened last, and how its columns are read
         self._waits = False  # it is not on screen
+        self._by_rows = False  # it is a table of jobs, which can be read without some rows
         self.imported: Any = None
         self._build()
         self.upload.observe(lambda _change: self._uploaded(), "value")
@@ -224,7 +225,7 @@ class FileOpener:
             Whether it is on screen.
         """
         target = Path(path)
-        self._last, self._waits = (target, mapping), True
+        self._last, self._waits, self._by_rows = (target, mapping), True, False
         messages.say(self.said, "")
         self.report.value = '<span role="status">Reading …</span>'
         self._offer()
@@ -245,6 +246,7 @@ class FileOpener:
     def _read(self, path: Path, strict: bool, mapping: Any) -> tuple[Any, Any, Any]:
         """The scenario, what became of the rows, and the columns that must be confirmed first (or None)."""
         kind = format_of(path)
+        self._by_rows = kind in ("slurm", "swf", "jobs")
         if kind == "scenario":
             found = load(path)
             if found.kind != self._kind:
@@ -347,8 +349,8 @@ class FileOpener:
         rows = 0
         if isinstance(error, InputError):
             rows = len({one.line for one in error.mistakes if one.line is not None and one.line > 1})
-            scenario = path is not None and path.suffix.lower() in (".yaml", ".yml")
-            rows = 0 if scenario or any(one.line is None for one in error.mistakes) else rows
+            whole = any(one.line is None for one in error.mistakes)
+            rows = 0 if whole or path is None or not self._by_rows else rows
         self.report.value = mistakes_html(error)
         self._offer(rows, old=True)
         self.remind()
