@@ -111,7 +111,8 @@ def test_a_model_is_spread_over_more_gpus(screen: Screen) -> None:
     await_runs(screen, scenario, *situation.policies)
     assert [row["y"] for row in screen.rows("right_joins")] == [4.5, 8.5]  # GPUs 1 and 2, four lanes each
     screen.page.get_by_text("More controls", exact=True).click()
-    screen.slide("pack-spread", ["End"])
+    expect(screen.handle("pack-spread")).to_be_visible()
+    screen.slide("pack-spread", ["ArrowRight", "ArrowRight"])
     await_runs(screen, scenario.replace({"models.0.gpus": 4}), *situation.policies)
     assert len(screen.rows("right_joins")) == 4
     screen.slide("pack-spread", ["ArrowLeft", "ArrowLeft"])
