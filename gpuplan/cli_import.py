@@ -223,6 +223,8 @@ def import_command(options: argparse.Namespace) -> int:
 
 def _with_advice(error: InputError, options: argparse.Namespace) -> str:
     rows = {mistake.line for mistake in error.mistakes if mistake.line is not None and mistake.line > 1}
+    if any(mistake.rule.startswith("must be confirmed") for mistake in error.mistakes):
+        return f"{error}\n--accept-guess takes columns so; --columns says what they are (elapsed=Used:min)."
     if options.keep_going or not rows or options.format in ("prometheus", "hourly"):
         return str(error)
     lines = "this line, and says" if len(rows) == 1 else f"these {len(rows):,} lines, and says"
@@ -286,8 +288,10 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
     found |= _slurm_words(options)
     if options.columns is None and not options.accept_guess:
         return found
+    if options.format == "hourly" and not options.accept_guess:
+        return found | _hourly_columns(options.columns)
     if options.format != "jobs":
-        raise Refusal("--columns and --accept-guess are for jobs")
+        raise Refusal("--columns is for jobs and hourly, --accept-guess for jobs")
     from gpuplan.traces.job_mapping import choices
 
     changes = choices([part.strip() for part in (options.columns or "").split(",") if part.strip()])
@@ -297,6 +301,15 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
         found["mapping"] = guess(options.files[0]).changed(**changes).confirm()
     else:
         found["mapping"] = changes
+    return found
+
+
+def _hourly_columns(text: str) -> dict[str, Any]:
+    """The columns of a table of traffic: ``time=...,value=...``."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    found = {name.strip(): column.strip() for name, _, column in pairs}
+    if set(found) - {"time", "value"} or not all(found.values()):
+        raise Refusal(f"--columns must be time=column,value=column for hourly (got {text})")
     return found
 
 

@@ -142,6 +142,30 @@ def test_what_cannot_be_is_a_sentence_and_code_2(
     assert not out.exists()
 
 
+def test_columns_that_are_not_sure_are_confirmed_or_said(run: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "jobs.csv", tmp_path / "c.yaml"
+    path.write_text("job,submit_time,num_gpus,duration\na,0,1,60\nb,5,2,90\n", encoding="utf-8")
+    status, _, err = run("import", "jobs", path, "-o", out)
+    assert (status, "must be confirmed: column duration" in err, "--accept-guess" in err) == (2, True, True)
+    assert run("import", "jobs", path, "-o", out, "--accept-guess")[0] == 0
+    assert gp.load(out).jobs.run_s.tolist() == [60, 90]
+    said = ("--columns", "elapsed=duration:min,submit=submit_time:s")
+    assert run("import", "jobs", path, "-o", out, *said)[0] == 0
+    assert gp.load(out).jobs.run_s.tolist() == [3600, 5400]
+
+
+def test_traffic_of_a_table_with_several_columns(run: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "rates.csv", tmp_path / "t.yaml"
+    path.write_text("hour,chat,code\n2026-03-02 00:00,1,9\n2026-03-02 01:00,5,9\n", encoding="utf-8")
+    words = ("import", "hourly", path, "-o", out, "--per-gpu", "2")
+    assert run(*words)[0] == 2
+    status, _, err = run(*words, "--columns", "time=hour,value=chat")
+    assert (status, err) == (0, "")
+    # 1 / 2 and 5 / 2 GPUs, rounded up; later hours are unknown and keep the last
+    assert gp.load(out).realtime[0].demand == (1, *(3,) * 23)
+    assert run(*words, "--columns", "hour=time")[0] == 2
+
+
 def test_the_output_is_a_scenario_file(run: Run, log: Path, tmp_path: Path) -> None:
     assert run("import", "swf", log, "-o", tmp_path / "x.txt")[0] == 2
     status, _, err = run("import", "swf", log, "-o", tmp_path / "no" / "x.yaml")

@@ -168,7 +168,8 @@ def import_file(
         raise InputError(Path(paths[0]).name, [Mistake("", rule)])
     if kind not in _JOBS:
         wish = _wish({"kind": "allocation", **choices})
-        return import_traffic([*paths, *beside], format, zone, unit, by, service or Service(), wish)
+        told = service or Service()
+        return import_traffic([*paths, *beside], format, zone, unit, by, told, wish, options)
     options = dict(options or {})
     if len(paths) == 2 and _is_pai(paths[0]):
         options["jobs"] = paths.pop()

@@ -1,6 +1,6 @@
 """Scenarios of traffic: files of a monitoring system as the real-time apps of a day."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,12 @@ def beside_jobs(
 
 
 def traffic_of(
-    paths: Iterable[str | Path], format: Format | None, zone: str | None, unit: str | None, by: str | None
+    paths: Iterable[str | Path],
+    format: Format | None,
+    zone: str | None,
+    unit: str | None,
+    by: str | None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[tuple[TrafficHistory, Account | None]]:
     """The histories of files of traffic, names unique and safe, each with the account of its file."""
     found: list[TrafficHistory] = []
@@ -63,7 +68,8 @@ def traffic_of(
         elif kind == "hourly":
             from gpuplan.traces.hourly import read_hourly
 
-            found.append(read_hourly(path, unit=unit or "requests/s", name=stem_of(path), timezone=zone))
+            told = {"unit": unit or "requests/s", "name": stem_of(path), "timezone": zone}
+            found.append(read_hourly(path, **{**told, **(options or {})}))
         else:
             rule = "must hold traffic here (prometheus, hourly)"
             raise InputError(Path(path).name, [Mistake("format", rule, kind)])
@@ -118,6 +124,7 @@ def import_traffic(
     by: str | None,
     service: Service,
     wish: Wish,
+    options: Mapping[str, Any] | None = None,
 ) -> Imported:
     """An allocation scenario of traffic alone: the apps of a day."""
     if wish.kind != "allocation":
@@ -125,7 +132,7 @@ def import_traffic(
             "import", [Mistake("kind", "must be allocation: traffic is planned for a day", wish.kind)]
         )
     try:
-        pairs = traffic_of(paths, format, zone, unit, by)
+        pairs = traffic_of(paths, format, zone, unit, by, options)
     except InputError as error:
         raise (without_values(error, "the file of traffic") if wish.anonymise else error) from None
     histories = [in_zone(history, zone) for history, _ in pairs]
