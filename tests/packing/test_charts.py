@@ -183,7 +183,7 @@ def test_a_gantt_by_hand() -> None:
 
 
 @settings(deadline=None, max_examples=30)
-@given(scenarios(widest=1), PIECES)
+@given(scenarios(), PIECES)
 def test_bars_hold_the_time_of_the_stages_and_never_overlap(
     scenario: PackingScenario, pieces: Pieces
 ) -> None:
