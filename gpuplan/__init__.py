@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from gpuplan.packing.model import PackingScenario
     from gpuplan.packing.policies import KINDS as PACKING_PIECES
     from gpuplan.packing.run import PackRun
+    from gpuplan.reports.build import Report, report
+    from gpuplan.reports.verify import Verification, verify_report
     from gpuplan.traces.history import History
     from gpuplan.traces.import_file import Imported
     from gpuplan.traces.importing import import_file, import_history, read_history
@@ -64,8 +66,10 @@ _HOMES = {
     "PackRun": "gpuplan.packing.run",
     "PackingScenario": "gpuplan.packing.model",
     "Plan": "gpuplan.allocation.plan",
+    "Report": "gpuplan.reports.build",
     "RollingRun": "gpuplan.allocation.rolling_run",
     "Run": "gpuplan.fairshare.run",
+    "Verification": "gpuplan.reports.verify",
     "certify": "gpuplan.loading",
     "compare": "gpuplan.loading",
     "coverage_risk": "gpuplan.allocation.lookahead",
@@ -83,11 +87,13 @@ _HOMES = {
     "pack": "gpuplan.loading",
     "plan": "gpuplan.loading",
     "read_history": "gpuplan.traces.importing",
+    "report": "gpuplan.reports.build",
     "roll": "gpuplan.loading",
     "sensitivity": "gpuplan.loading",
     "shipped": "gpuplan.loading",
     "simulate": "gpuplan.loading",
     "take_apart": "gpuplan.loading",
+    "verify_report": "gpuplan.reports.verify",
     "weekly_profile": "gpuplan.forecast.profile",
 }
 
@@ -110,8 +116,10 @@ __all__ = [
     "PackRun",
     "PackingScenario",
     "Plan",
+    "Report",
     "RollingRun",
     "Run",
+    "Verification",
     "__version__",
     "certify",
     "compare",
@@ -131,11 +139,13 @@ __all__ = [
     "pack",
     "plan",
     "read_history",
+    "report",
     "roll",
     "sensitivity",
     "shipped",
     "simulate",
     "take_apart",
+    "verify_report",
     "weekly_profile",
 ]
 

@@ -123,6 +123,18 @@ def _parser() -> argparse.ArgumentParser:
             "import", _import, "make a scenario of a file of jobs or traffic", "Every row is accounted for."
         )
     )
+    from gpuplan.cli_report import add_report, add_verify
+
+    add_report(
+        command(
+            "report", _report, "write a report of a scenario", "One page that needs nothing but a browser."
+        )
+    )
+    add_verify(
+        command(
+            "verify", _verify, "compute the figures of a report again", "Exit code 2 where one does not hold."
+        )
+    )
     schema = command("schema", _schema, "print the JSON Schema of a scenario file, for editors")
     schema.add_argument("kind", choices=("allocation", "fairshare", "packing"))
     bench = command("bench", _bench, "print the benchmark table", "Every answer is asserted.")
@@ -376,6 +388,18 @@ def _import(options: argparse.Namespace) -> int:
     from gpuplan.cli_import import import_command
 
     return import_command(options)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from gpuplan.cli_report import report_command
+
+    return report_command(options)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from gpuplan.cli_report import verify_command
+
+    return verify_command(options)
 
 
 def _schema(options: argparse.Namespace) -> int:
