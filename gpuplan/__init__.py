@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from gpuplan.packing.run import PackRun
     from gpuplan.reports.build import Report, report
     from gpuplan.reports.verify import Verification, verify_report
+    from gpuplan.sweeps.result import Sweep
+    from gpuplan.sweeps.run import sweep
     from gpuplan.traces.history import History
     from gpuplan.traces.import_file import Imported
     from gpuplan.traces.importing import import_file, import_history, read_history
@@ -70,6 +72,7 @@ _HOMES = {
     "RollingRun": "gpuplan.allocation.rolling_run",
     "Run": "gpuplan.fairshare.run",
     "Verification": "gpuplan.reports.verify",
+    "Sweep": "gpuplan.sweeps.result",
     "certify": "gpuplan.loading",
     "compare": "gpuplan.loading",
     "coverage_risk": "gpuplan.allocation.lookahead",
@@ -92,6 +95,7 @@ _HOMES = {
     "sensitivity": "gpuplan.loading",
     "shipped": "gpuplan.loading",
     "simulate": "gpuplan.loading",
+    "sweep": "gpuplan.sweeps.run",
     "take_apart": "gpuplan.loading",
     "verify_report": "gpuplan.reports.verify",
     "weekly_profile": "gpuplan.forecast.profile",
@@ -119,6 +123,7 @@ __all__ = [
     "Report",
     "RollingRun",
     "Run",
+    "Sweep",
     "Verification",
     "__version__",
     "certify",
@@ -144,6 +149,7 @@ __all__ = [
     "sensitivity",
     "shipped",
     "simulate",
+    "sweep",
     "take_apart",
     "verify_report",
     "weekly_profile",

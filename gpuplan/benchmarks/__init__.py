@@ -19,6 +19,7 @@ def all_entries() -> tuple[Measure, ...]:
         quality,
         rolling,
         startup,
+        sweeps,
     )
 
     return (
@@ -32,4 +33,5 @@ def all_entries() -> tuple[Measure, ...]:
         *exact.entries(),
         *imports.entries(),
         *imports_jobs.entries(),
+        *sweeps.entries(),
     )
