@@ -1,5 +1,6 @@
 """The wheel holds both packages and all data; the project file, constraints and README agree."""
 
+import gzip
 import json
 import os
 import re
@@ -131,14 +132,39 @@ def blocks(checkout: Path, language: str) -> list[str]:
 
 
 def files_of_the_readme(checkout: Path, folder: Path) -> None:
-    """The files that commands and code of the README name: three scenarios and a log."""
+    """The files that commands and code of the README name: three scenarios, logs, tables, traffic."""
     names = {"allocation": "tiny.yaml", "fairshare": "mine.yaml", "packing": "node.yaml"}
     for block in blocks(checkout, "yaml"):
         kind = re.match(r"kind: (\w+)", block)
         if kind is not None:
             (folder / names[kind[1]]).write_text(block, encoding="utf-8")
     rows = (f"{k} {60 * k} -1 600 4 -1 -1 4 900 -1 1 {k % 3} 1 -1 1 -1 -1 -1" for k in range(1, 20))
-    (folder / "log.swf").write_text("; MaxProcs: 512\n" + "\n".join(rows), encoding="utf-8")
+    log = "; MaxProcs: 512\n" + "\n".join(rows)
+    (folder / "log.swf").write_text(log, encoding="utf-8")
+    (folder / "log.swf.gz").write_bytes(gzip.compress(log.encode()))
+    files_of_a_cluster(folder)
+
+
+def files_of_a_cluster(folder: Path) -> None:
+    """What a cluster has: an export of sacct with a job on each of two days, a table of jobs, traffic of a day."""
+    columns = (
+        "JobIDRaw,JobID,User,Account,QOS,Partition,State,Submit,Start,End,Elapsed,Timelimit,AllocTRES,ReqTRES"
+    )
+    lines = [columns.replace(",", "|")]
+    for job, day in ((1, "2026-03-03"), (2, "2026-03-04")):
+        times = f"{day}T08:00:00|{day}T09:00:00|{day}T11:00:00|02:00:00|04:00:00"
+        lines.append(f"{job}|{job}|ann|lab|high|gpu|COMPLETED|{times}|gres/gpu=4|gres/gpu=4")
+    (folder / "sacct.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    table = "id,submit_s,Cards,Used\na,0,4,60\nb,60,2,30\n"
+    (folder / "jobs.csv").write_text(table, encoding="utf-8")
+    hours = range(24)
+    first = 1772582400  # 2026-03-04 00:00 UTC
+    values = [[first + 3600 * hour, str(10 + hour)] for hour in hours]
+    series = {"metric": {"__name__": "requests", "model": "chat"}, "values": values}
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": [series]}}
+    (folder / "traffic.json").write_text(json.dumps(answer), encoding="utf-8")
+    traffic = "".join(f"2026-03-04 {hour:02}:00,{10 + hour}\n" for hour in hours)
+    (folder / "traffic.csv").write_text("hour,requests\n" + traffic, encoding="utf-8")
 
 
 def test_the_python_of_the_readme_runs(
