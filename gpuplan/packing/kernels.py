@@ -439,8 +439,14 @@ def actual(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, t: int) 
 def room_of(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, t: int) -> Number:
     """Bytes into which a model has to fit, by what admission looks at."""
     if s[ON_FREE]:
-        return s[MEMORY] - actual(s, gpus, models, w, c, g, t) - gpus[g, PENDING_NEED]
+        return monitored_room(s, gpus, models, w, c, g, t)
     return s[MEMORY] - gpus[g, RESERVED]
+
+
+@njit_step
+def monitored_room(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, t: int) -> Number:
+    """Bytes that are free on a GPU, less what those need that wait for memory."""
+    return s[MEMORY] - actual(s, gpus, models, w, c, g, t) - gpus[g, PENDING_NEED]
 
 
 @njit_leaf
@@ -1463,11 +1469,22 @@ def part_fits(s: Ints, gpus: Ints, models: Ints, w: Ints, c: Ints, g: int, m: in
     return 3 if lacks <= (gpus[g, IDLE_TAKEN] if s[ON_FREE] else gpus[g, IDLE_NEED]) else 0
 
 
-@njit_step
+@njit_leaf
 def fits(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: int, m: int, t: int) -> Number:
-    """How a task of model ``m`` can be placed on ``g``: 1 beside others, 2 with a new copy, 3 after evictions."""
+    """How a task of model ``m`` can be placed on ``g``: 1 beside others, 2 with a new copy, 3 after evictions.
+
+    What is known costs no call: on many GPUs the calls would cost more than the rest of the simulation.
+    """
     if cells[g, m, FAILS] == gpus[g, VERSION] and not gpus[g, DIRTY]:
         return 0
+    return fits_now(s, gpus, models, cells, w, c, g, m, t)
+
+
+@njit_step
+def fits_now(
+    s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: int, m: int, t: int
+) -> Number:
+    """`fits`, where it is not known from the last time that it does not."""
     if gpus[g, HELD] < s[GPU_TASKS]:
         i = cells[g, m, AT]
         if i >= 0:
