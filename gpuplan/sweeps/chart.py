@@ -46,13 +46,17 @@ def sweep_chart(
     drawn = []
     for number, (words, part) in enumerate(panels):
         sets[f"sweep_{number}"] = _columns(part, x, 100.0 if share else 1.0)
-        drawn.append(_panel(f"sweep_{number}", words, found, x, f"{figure} ({unit})", each))
+        drawn.append(_panel(f"sweep_{number}", words, found, x, [figure, f"({unit})"], each))
     spec: Spec = {
         "concat": drawn,
         "columns": per_row,
         "title": titles.head(f"{figure} over {safe_text(x, 60)}", _notes(found, table), width),
         "params": theme.fill_params(),
-        "resolve": {"legend": {"stroke": "shared", "strokeDash": "shared", "fill": "independent"}},
+        # one scale for all panels: that is what they are beside each other for
+        "resolve": {
+            "scale": {"y": "shared"},
+            "legend": {"stroke": "shared", "strokeDash": "shared", "fill": "independent"},
+        },
     }
     return offline_chart(spec, sets, mode, _describe(found, sets, figure, unit, x))
 
@@ -98,7 +102,7 @@ def _columns(part: "pd.DataFrame", x: str, scale: float) -> Columns:
     return columns
 
 
-def _panel(data: str, words: str, found: "Sweep", x: str, y_title: str, width: int) -> Spec:
+def _panel(data: str, words: str, found: "Sweep", x: str, y_title: list[str], width: int) -> Spec:
     nominal = _words(found, x)
     policies = [safe_text(name, 60) for name in found.policies]
     axis: Spec = {"title": safe_text(x, 60), "titleLimit": width}
@@ -107,7 +111,7 @@ def _panel(data: str, words: str, found: "Sweep", x: str, y_title: str, width: i
         if nominal
         else field("x", scale={"zero": False, "nice": False, "padding": 10}, axis=axis | {"format": "~g"})
     )
-    up: Spec = {"title": y_title, "tickCount": 5, "format": ",~r", "titleLimit": 210}
+    up: Spec = {"title": y_title, "tickCount": 5, "format": ",~r", "titleLimit": 230}
     y = field("mean", scale={"zero": False}, axis=up)
     legend = {"title": "policy", "orient": "bottom", "symbolType": "stroke", "symbolSize": 400}
     stroke = field("policy", "nominal", scale=_looks(policies, 0), legend=legend)

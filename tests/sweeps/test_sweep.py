@@ -143,7 +143,8 @@ def test_the_chart_has_units_bands_and_names_as_text() -> None:
     assert [panel["title"]["text"] for panel in panels] == ["preemption.when never", "preemption.when always"]
     assert [layer["mark"]["type"] for layer in panels[0]["layer"]] == ["area", "line", "circle"]
     y = panels[0]["layer"][1]["encoding"]["y"]
-    assert y["axis"]["title"] == f"latency_mean_s ({found.units['latency_mean_s']})"
+    assert y["axis"]["title"] == ["latency_mean_s", f"({found.units['latency_mean_s']})"]
+    assert spec["resolve"]["scale"]["y"] == "shared"
     assert "mean of 3 seeds; bands: 95 % confidence" in str(spec["title"])
     assert "alert(1)</script>" not in str(found.chart()._repr_mimebundle_())
     shares = gpuplan.sweep("two-apps", {PENALTY: [0, 5]}, executor=Here()).chart("coverage").to_dict()
