@@ -338,6 +338,36 @@ def test_a_table_beside_a_scenario_goes_into_the_page(tmp_path: Path) -> None:
     assert gp.verify_report(tmp_path / "r.html").holds
 
 
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "words"),
+    [
+        (
+            "allocation",
+            '"policies":["fifo","aware"]',
+            '"policies":["fifo","exact"]',
+            "must repeat in a report",
+        ),
+        ("allocation", '"seed":null', '"seed":3', "name it among the policies"),
+        ("allocation", '"kind":"allocation"', '"kind":"packing"', "do not fit each other"),
+        ("fairshare", '"seed":null', '"seed":3', "do not fit each other"),
+        (
+            "fairshare",
+            '"policies":["easy","fair-share"]',
+            '"policies":["easy","easy"]',
+            "do not fit each other",
+        ),
+        ("packing", '"iterations":null', '"iterations":9', "policy search of allocation scenarios"),
+    ],
+)
+def test_what_a_page_asks_for_passes_the_border_too(
+    kind: str, old: str, new: str, words: str, reports: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "r.html"
+    path.write_text(changed(reports[kind].html, old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        gp.verify_report(path)
+
+
 def test_a_search_is_steered_by_moves_and_a_seed(tmp_path: Path, run: Run) -> None:
     made = gp.report(ALLOCATION, ["fifo", "search"])
     assert made.choices.iterations is not None
@@ -370,6 +400,7 @@ def test_the_seed_of_a_generated_workload_can_be_set() -> None:
         (ALLOCATION, {"policies": []}, "must name at least one policy"),
         (ALLOCATION, {"policies": ["awere"]}, "did you mean aware"),
         (ALLOCATION, {"seed": 1}, "name it among the policies"),
+        (ALLOCATION, {"policies": ["search"], "iterations": 10**18}, "must be at most 50,000,000"),
         (FAIRSHARE, {"seed": 1}, "is for generated workloads"),
         (PACKING, {"iterations": 5}, "policy search of allocation scenarios"),
     ],

@@ -25,6 +25,9 @@ _SEARCHES = ("search",)
 #: Policies whose plan depends on the time that they are given.
 _TIMED = ("exact",)
 
+#: Moves of a search at most: a minute of them, also where a page from elsewhere names their number.
+MOST_ITERATIONS = 50_000_000
+
 #: Where the seed of a generated workload stands.
 _SEEDS = {"fairshare": "workload.generate.seed", "packing": "tasks.generate.seed"}
 
@@ -101,6 +104,8 @@ def _of_allocation(
             raise _mistake(name, "is for the policy search: name it among the policies", value)
     if not searches:
         return Choices(names)
+    if iterations is not None and iterations > MOST_ITERATIONS:
+        raise _mistake("iterations", f"must be at most {MOST_ITERATIONS:,}", iterations)
     if iterations is None:
         from gpuplan.allocation.plan import repeatable
 
