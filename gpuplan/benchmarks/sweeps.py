@@ -19,6 +19,7 @@ def entries() -> tuple[Measure, ...]:
         Measure("sweep: efficiency, time in points of all workers' time", _efficiency, 0.85, "share"),
         Measure("sweep: overhead per point, nothing to compute", _overhead),
         Measure(f"sweep: {PENALTIES * SIZES:,} points found again in their folder", _again),
+        Measure("sweep: overhead per point on Dask, two workers", _on_dask),
     )
 
 
@@ -99,3 +100,29 @@ def _overhead() -> float:
 
 def _again() -> float:
     return _measured()[2]
+
+
+def _on_dask() -> Finding:
+    """Seconds of a worker that pass outside of points, per point, the first contact included."""
+    from gpuplan.loading import load_allocation
+    from gpuplan.sweeps import run
+
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        return Finding(None, "needs Dask: pip install 'gpuplan[scale]'")
+    scenario = load_allocation(SCENARIO)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=folder
+        ) as cluster,
+        Client(cluster) as client,  # type: ignore[no-untyped-call]
+    ):
+        executor = client.get_executor()
+        run.sweep(scenario, axes(2), "aware", executor=executor, progress=False)  # imports and kernels
+        began = time.perf_counter()
+        found = run.sweep(scenario, axes(200), "aware", executor=executor, progress=False)
+        seconds = time.perf_counter() - began
+    assert not len(found.errors), "points have errors"
+    return Finding((2 * seconds - found.busy_s) / found.computed, f"{found.computed:,} points")

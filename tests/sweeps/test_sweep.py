@@ -160,3 +160,9 @@ def test_a_chart_that_cannot_be_says_so() -> None:
         found.means("objectiv")
     with pytest.raises(gpuplan.InputError, match="two or more policies"):
         found.differences("aware")
+
+
+def test_the_bench_of_overhead_counts_every_point() -> None:
+    from gpuplan.benchmarks import sweeps
+
+    assert 0 < sweeps._overhead() < 1  # it asserts that all ten thousand came back

@@ -57,6 +57,23 @@ def test_a_process_killed_midway_costs_nothing_but_its_chunk(
     pd.testing.assert_frame_equal(found.table, here().table)
 
 
+def test_a_pool_that_was_given_and_broke_is_followed_by_one_of_our_own(two_processes: None) -> None:
+    killed: list[int] = []
+
+    def kill(done: int, points: int) -> None:
+        if done >= 3 and not killed:
+            killed.append(done)
+            kill_one_of(pool)
+
+    with (
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
+        pytest.warns(UserWarning, match="in a new pool of gpuplan's own"),
+    ):
+        found = gpuplan.sweep("two-apps", AXES, "aware", executor=pool, progress=kill)
+    assert killed
+    pd.testing.assert_frame_equal(found.table, here().table)
+
+
 class Fragile(Here):
     """A pool that breaks whenever it is to compute one of some points."""
 
