@@ -12,6 +12,8 @@ from gpuplan.cli import Refusal
 from gpuplan.text import aligned, printable
 
 if TYPE_CHECKING:
+    from gpuplan.reports.build import Report
+    from gpuplan.reports.grid import Grid
     from gpuplan.reports.verify import Verification
 
 #: What the name of a report may end in.
@@ -40,6 +42,11 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--iterations", type=_count, metavar="N", help="moves of search; never a time, so that it repeats"
+    )
+    parser.add_argument(
+        "--interactive",
+        action="store_true",
+        help="allocation: live controls over computed points of penalty, cluster size and policy (.html)",
     )
 
 
@@ -73,12 +80,10 @@ def report_command(options: argparse.Namespace) -> int:
     names = None
     if options.policies is not None:
         names = [name.strip() for name in options.policies.split(",") if name.strip()]
+    if options.interactive:
+        return _interactive(options, names)
     made = report(options.scenario, names, seed=options.seed, iterations=options.iterations)
-    try:
-        made.save(output)
-    except OSError as error:
-        raise Refusal(f"cannot write {output}: {error.strerror}") from error
-    print(f"wrote {printable(str(output))}")
+    _write(made, output)
     broken = {
         name: result.violations for name, result in made.comparison.results.items() if result.violations
     }
@@ -86,6 +91,24 @@ def report_command(options: argparse.Namespace) -> int:
         text = f"gpuplan: {name} breaks {count} rules: a fault of gpuplan, please report it"
         print(printable(text), file=sys.stderr)
     return 1 if broken else 0
+
+
+def _interactive(options: argparse.Namespace, names: list[str] | None) -> int:
+    """Write a page with live controls; the exit code."""
+    from gpuplan.reports.grid import grid
+
+    if options.output.suffix.lower() == ".pdf":
+        raise Refusal("a PDF has no controls: the name of an interactive page must end in .html")
+    _write(grid(options.scenario, names, seed=options.seed, iterations=options.iterations), options.output)
+    return 0
+
+
+def _write(made: Report | Grid, output: Path) -> None:
+    try:
+        made.save(output)
+    except OSError as error:
+        raise Refusal(f"cannot write {output}: {error.strerror}") from error
+    print(f"wrote {printable(str(output))}")
 
 
 def verify_command(options: argparse.Namespace) -> int:

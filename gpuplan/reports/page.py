@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: What a page of ours says of itself, and the version of what `gpuplan.reports.reading` reads.
 FORMAT, FORMAT_VERSION = "gpuplan-report", 1
 
+#: The same of a page with live controls (`gpuplan.reports.live_page`).
+LIVE_FORMAT = "gpuplan-interactive"
+
 #: Nothing may be fetched, whatever a page holds; Vega compiles its expressions.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
@@ -51,31 +54,32 @@ def page(comparison: SideBySide[Any], choices: Choices) -> str:
     name = safe_text(scenario.name)
     told = words.versions()
     parts = [
-        _head(f"Report: {name}"),
+        head(f"Report: {name}"),
         _front(comparison, choices),
         "<main>",
         _figures(comparison),
         _charts(pictures(comparison)),
-        _listed("assumptions", "Assumptions", words.assumptions(comparison, choices)),
-        _listed("notes", "Notes", words.notes(comparison) or ["Nothing was set aside, changed or left out."]),
+        listed("assumptions", "Assumptions", words.assumptions(comparison, choices)),
+        listed("notes", "Notes", words.notes(comparison) or ["Nothing was set aside, changed or left out."]),
         _origin(comparison, choices, told),
-        _scenario(scenario.to_yaml()),
+        scenario_part(scenario.to_yaml()),
         "</main>",
-        _data("report-record", _record(comparison, choices, told)),
-        _data("chart-configs", {mode: _config(mode) for mode in ("light", "dark")}),
-        f'<script type="module">\n{_script()}</script>',
+        data("report-record", _record(comparison, choices, told)),
+        data("chart-configs", {mode: config(mode) for mode in ("light", "dark")}),
+        f'<script type="module">\n{script()}</script>',
         "</body>\n</html>\n",
     ]
     return "\n".join(parts)
 
 
-def _head(title: str) -> str:
+def head(title: str, generator: str = f"{FORMAT} {FORMAT_VERSION}") -> str:
+    """Everything up to the body: policy, style, title, and what the page says of itself."""
     style = (resources.files("gpuplan.reports") / "page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="generator" content="{FORMAT} {FORMAT_VERSION}">\n'
+        f'<meta name="generator" content="{generator}">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{html.escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>"
     )
@@ -184,11 +188,13 @@ def _bare(spec: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in _ONCE}
 
 
-def _config(mode: theme.Mode) -> dict[str, Any]:
+def config(mode: theme.Mode) -> dict[str, Any]:
+    """Colours of all charts of a page in a mode."""
     return theme.config(mode) | {"background": theme.PAPER[mode]}
 
 
-def _listed(place: str, title: str, sentences: Sequence[str]) -> str:
+def listed(place: str, title: str, sentences: Sequence[str]) -> str:
+    """A section of sentences."""
     items = "\n".join(f"<li>{tables.text(sentence, 1000)}</li>" for sentence in sentences)
     return f'<section id="{place}">\n<h2>{title}</h2>\n<ul>\n{items}\n</ul>\n</section>'
 
@@ -211,7 +217,8 @@ def _origin(comparison: SideBySide[Any], choices: Choices, told: dict[str, str])
     )
 
 
-def _scenario(text: str) -> str:
+def scenario_part(text: str) -> str:
+    """The section with the scenario file."""
     is_open = " open" if text.count("\n") <= _OPEN_LINES else ""
     return (
         '<section id="scenario">\n<h2>Scenario</h2>\n'
@@ -235,7 +242,8 @@ def _record(comparison: SideBySide[Any], choices: Choices, told: dict[str, str])
     }
 
 
-def _data(place: str, value: Any) -> str:
+def data(place: str, value: Any) -> str:
+    """A value that the page's own script reads."""
     return f'<script type="application/json" id="{place}">{in_script(value)}</script>'
 
 
@@ -245,11 +253,11 @@ def in_script(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _script() -> str:
-    """Vega, once, and what draws the charts with it."""
+def script(drawing: str = "page.js") -> str:
+    """Vega, once, and the file that draws with it."""
     bundle = (words.static_folder() / "vega_runtime.js").read_text(encoding="utf-8")
     started, found = _EXPORT.subn(lambda match: f"{match[1]}.initialize();\n", bundle)
     if not found or "</script" in started or "<!--" in started:
         raise RuntimeError("the bundle of Vega cannot be put into a page: build it anew")
-    drawing = (resources.files("gpuplan.reports") / "page.js").read_text(encoding="utf-8")
-    return started + drawing
+    own = (resources.files("gpuplan.reports") / drawing).read_text(encoding="utf-8")
+    return f"{started}{{\n{own}}}\n"  # a block of its own: Vega's short names are many

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.reports.page import FORMAT, FORMAT_VERSION
+from gpuplan.reports.page import FORMAT, FORMAT_VERSION, LIVE_FORMAT
 from gpuplan.reports.runs import Choices
 
 #: Bytes of a page that is read at most.
@@ -105,6 +105,8 @@ def read_page(path: str | Path) -> Page:
     reader.feed(text)
     reader.close()
     name, _, number = reader.generator.partition(" ")
+    if name == LIVE_FORMAT:
+        raise _refusal(source, "is a page with live controls: verify a report of its scenario instead")
     if name != FORMAT:
         rule = "is no report of gpuplan: a page that gpuplan report wrote is wanted"
         raise _refusal(source, rule if text[:5] != "%PDF-" else f"{rule}, and this is a PDF")

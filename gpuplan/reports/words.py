@@ -61,7 +61,11 @@ def assumptions(comparison: SideBySide[Any], choices: Choices) -> list[str]:
 
 
 def _allocation(comparison: Any) -> list[str]:
-    scenario = comparison.scenario
+    return kind_assumptions(comparison.scenario)
+
+
+def kind_assumptions(scenario: Any) -> list[str]:
+    """What the figures of an allocation scenario rest on, under whatever policy."""
     horizon, objective, rules = scenario.horizon, scenario.objective, scenario.rules
     half_life = objective.half_life_hours
     decay = "Work is worth the same in every step."

@@ -10,6 +10,8 @@ from playwright.sync_api import Browser, Page
 
 import gpuplan as gp
 from gpuplan.reports import pdf
+from gpuplan.reports.grid import grid
+from gpuplan.side_by_side import as_text
 
 PATIENCE_MS = 60_000
 
@@ -114,6 +116,46 @@ def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
         assert page.locator("h1").text_content() == name
         assert page.locator("img").count() == 0
         assert all(chart["drawn"] == "wide light" for chart in page.evaluate(CHARTS))
+        assert faults == []
+
+
+@pytest.mark.parametrize(("width", "mode"), [(1200, "light"), (360, "dark")])
+def test_live_controls_follow_the_keyboard_and_show_computed_points(
+    width: int, mode: str, browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "live.html"
+    found = grid("two-apps", ["fifo", "aware"])
+    found.save(path)
+    look = {"viewport": {"width": width, "height": 800}, "color_scheme": mode}
+    with page_of(browser, path, **look) as (page, faults):
+
+        def shown(figure: str) -> list[str | None]:
+            cells = [page.locator(f'td[data-policy="{k}"][data-figure="{figure}"]') for k in range(2)]
+            return [cell.text_content() for cell in cells]
+
+        def computed(penalty: float, gpus: int, figure: str) -> list[str]:
+            changes = {"objective.shortfall_penalty": penalty, "cluster.gpus": gpus}
+            plans = gp.compare(gp.load("two-apps").replace(changes)).plans.values()
+            return [as_text(plan.figures[figure], found.units[figure]) for plan in plans]
+
+        assert page.evaluate(WIDTHS) == [width, width]
+        assert "the scenario as it is" in str(page.locator("#state").text_content())
+        assert shown("coverage") == computed(8, 16, "coverage")
+        page.locator("#penalty").focus()
+        page.keyboard.press("Home")
+        page.locator("#gpus").focus()
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_function("() => Number(document.documentElement.dataset.rev) >= 2")
+        gpus = found.gpus[found.gpus.index(16) - 1]
+        assert page.locator("#state").text_content() == f"Computed for {gpus} GPUs and a penalty of 0."
+        for figure in ("coverage", "objective", "jobs_placed"):
+            assert shown(figure) == computed(0, gpus, figure)
+        page.locator("#figure").select_option("coverage")
+        page.wait_for_function("() => Number(document.documentElement.dataset.rev) >= 3")
+        marks = page.evaluate(
+            "() => document.querySelectorAll('#grid-picture .mark-symbol.role-mark path').length"
+        )
+        assert marks == 2 * (len(found.penalties) + len(found.gpus))
         assert faults == []
 
 
