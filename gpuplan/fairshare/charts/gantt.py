@@ -382,5 +382,7 @@ def _describe(run: "Run", drawn: Picture) -> str:
         f"{heads.workload_words(run.problem)}.",
     ]
     said.append(f"{heads.empty_words(run) or drawn.note}.")
+    if run.figures["occupancy"] is not None:
+        said.append(f"Occupancy {float(run.figures['occupancy']):.1%}.".replace("%", " %"))
     aside = heads.aside_words(run)
     return " ".join([*said, f"{aside}."] if aside else said)

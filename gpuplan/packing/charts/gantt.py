@@ -289,5 +289,8 @@ def describe(run: "PackRun", drawn: Picture) -> str:
         f"{heads.contention_words(run.scenario)}.",
         f"{heads.empty_words(run) or drawn.note}.",
     ]
+    if run.figures["latency_mean_s"] is not None:
+        latency, queue = run.figures["latency_mean_s"], run.figures["queue_mean_s"]
+        said.append(f"Of the tasks done, mean latency {latency:.1f} s, of which queue {queue:.1f} s.")
     aside = heads.aside_words(run)
     return " ".join([*said, f"{aside}."] if aside else said)
