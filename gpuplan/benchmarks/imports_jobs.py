@@ -30,6 +30,9 @@ def entries() -> tuple[Measure, ...]:
         Measure(f"job table: semicolons, decimal commas, {n:,} rows", partial(_of_reading, _spreadsheet, n)),
         Measure("job table: Helios' columns, 200,000 rows", partial(_of_reading, _helios, 200_000)),
         Measure("job log in JSON: 20,000 jobs, two attempts each", partial(_of_reading, _attempts, 20_000)),
+        Measure(
+            f"own cluster: {n:,} jobs, from Philly's table to the drawn Gantt", partial(_of_gantt, n), 3.0
+        ),
     )
 
 
@@ -48,6 +51,32 @@ def _of_reading(make: Callable[[int], tuple[str, bytes, int]], n: int) -> Findin
     assert last.gpu_seconds == gpu_seconds, "the GPU time is not that of the rows written"
     assert last.account.used == last.account.read, "rows were left out"
     return Finding(seconds, f"{len(data) / 1e6:,.0f} MB, {gpu_seconds / 3600:,.0f} GPU-hours")
+
+
+def _of_gantt(n: int) -> Finding:
+    """Seconds from the file over scenario and policy to the picture; every job is in it, and the run is legal."""
+    from gpuplan.fairshare.charts import gantt_chart
+    from gpuplan.fairshare.run import simulate
+    from gpuplan.traces.importing import import_file
+
+    name, data, gpu_seconds = _philly(n)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(data)
+        found: list[Any] = []
+
+        def drawn() -> None:
+            run = simulate(import_file(path, nodes=256, gpus_per_node=8).scenario, "easy")
+            found[:] = [run, gantt_chart(run)._repr_mimebundle_()]
+
+        seconds = fastest(drawn, budget_s=0, at_least=2)
+    run, picture = found
+    assert int(run.scenario.jobs.gpu_seconds.sum()) == gpu_seconds, "work was left out"
+    assert run.figures["jobs_finished"] == n, f"{run.figures['jobs_finished']:,} jobs finished"
+    assert run.check() == [], "the run breaks rules"
+    return Finding(
+        seconds, f"{len(run.stretches):,} stretches, a picture of {len(str(picture)) / 1000:,.0f} kB"
+    )
 
 
 @lru_cache(maxsize=1)
