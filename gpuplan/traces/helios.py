@@ -23,6 +23,7 @@ from gpuplan.fairshare.workloads import stream
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.helios_jobs import STEP_S, Made, jobs_that_hold
+from gpuplan.traces.helios_rows import helios_rows
 from gpuplan.traces.table import read_table
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ _SPLIT = (
     ("running_gpu_num_less_8", "pending_gpu_num_less_8"),
 )
 
-_STAMP = r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}"
 _STEPS_A_DAY = DAY // STEP_S
 
 
@@ -197,42 +197,20 @@ def _all_columns(path: Path) -> "pd.DataFrame":
 
 def _demand(path: Path, teams: list[str], first_day: str, days: int) -> _Demand:
     """The demand of the teams on the days, and what became of every row of the counts."""
-    import pandas as pd
-
-    columns = [name for pair in _SPLIT for name in pair]
-    table = read_table(path, ("time", "vc", *columns))
-    when = pd.to_datetime(
-        table["time"].where(table["time"].str.fullmatch(_STAMP)), format="%Y-%m-%d %H:%M:%S", errors="coerce"
+    rows = helios_rows(
+        path,
+        [name for pair in _SPLIT for name in pair],
+        [pair[0] for pair in _SPLIT],
+        teams,
+        first_day,
+        days,
+        stranger="of a virtual cluster without a quota",
+        idle="nothing ran in the whole cluster: taken for maintenance, demand unknown",
     )
-    since = (when - pd.Timestamp(first_day)).dt.total_seconds()
-    counts = table[columns].apply(pd.to_numeric, errors="coerce").astype(float)
-    usable = ((counts >= 0) & (counts < 1e6) & (counts % 1 == 0)).all(axis=1)
-    running = counts[[pair[0] for pair in _SPLIT]].sum(axis=1)
-    outage = running.where(usable).groupby(since).transform("sum") == 0
-    tests = (
-        ("no time that can be read", when.isna()),
-        (f"on none of the {days} days from {first_day} on", ~((since >= 0) & (since < days * DAY))),
-        ("not at a full ten minutes", since % STEP_S != 0),
-        ("of a virtual cluster without a quota", ~table["vc"].isin(teams)),
-        ("a count that is no whole number of GPUs: unknown", ~usable),
-        ("nothing ran in the whole cluster: taken for maintenance, demand unknown", outage),
-        ("of a virtual cluster and a time that were there before", table.duplicated(["time", "vc"])),
-    )
-    left = pd.Series(True, index=table.index)
-    excluded = []
-    for reason, fails in tests:
-        excluded.append((reason, int((left & fails).sum())))
-        left &= ~fails
-    if not left.any():
-        raise InputError(
-            path.name, [Mistake("first_day", "must begin days with a count that can be used", first_day)]
-        )
     gpus = np.full((2, len(teams), days * _STEPS_A_DAY), -1, np.int64)
-    row = table["vc"][left].map({team: k for k, team in enumerate(teams)}).to_numpy(np.int64)
-    step = (since[left] // STEP_S).to_numpy(np.int64)
     for k, pair in enumerate(_SPLIT):
-        gpus[k, row, step] = counts.loc[left, list(pair)].sum(axis=1).to_numpy(np.int64)
-    return _Demand(gpus, len(table), int(left.sum()), [row for row in excluded if row[1]])
+        gpus[k, rows.team, rows.step] = rows.counts[list(pair)].sum(axis=1).to_numpy(np.int64)
+    return _Demand(gpus, rows.read, len(rows.counts), list(rows.excluded))
 
 
 def _generated(demand: Int64, teams: list[str], seed: int) -> Jobs:
