@@ -2,6 +2,7 @@
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -38,7 +39,7 @@ def _in_a_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
-class _Rarely:
+class _Rarely(ABC):
     """Passes on every tenth of a second, and the end."""
 
     def __init__(self) -> None:
@@ -50,8 +51,9 @@ class _Rarely:
             self._last = now
             self._show(done, points)
 
+    @abstractmethod
     def _show(self, done: int, points: int) -> None:
-        raise NotImplementedError
+        """Show it."""
 
 
 class _InTerminal(_Rarely):

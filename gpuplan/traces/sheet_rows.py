@@ -4,6 +4,7 @@ Text without quotes is split at once; with quotes by the standard library's read
 """
 
 import csv
+from abc import ABC, abstractmethod
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ Strings = npt.NDArray[np.object_]
 MOST_LINES = 200
 
 
-class Rows:
+class Rows(ABC):
     """Rows of cells, ragged.
 
     Attributes
@@ -31,13 +32,13 @@ class Rows:
     widths: Int64
     unclosed: set[int]
 
+    @abstractmethod
     def row(self, number: int) -> list[str]:
         """The cells of one row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self, rows: Int64, width: int) -> tuple[Strings, ...]:
         """The first `width` cells of some rows, by column."""
-        raise NotImplementedError
 
 
 class _Lists(Rows):
