@@ -1530,7 +1530,7 @@ def predicted_left(s: Ints, gpus: Ints, w: Ints, c: Ints, g: int, t: int) -> Num
     return total
 
 
-@njit_step
+@njit_leaf
 def scores(
     s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, g: int, m: int, kind: int, t: int
 ) -> tuple[Number, Number]:
@@ -1576,23 +1576,7 @@ def choose(s: Ints, gpus: Ints, models: Ints, cells: Ints, w: Ints, c: Ints, x: 
         kind = fits(s, gpus, models, cells, w, c, g, m, t)
         if kind == 0 or kind > best_kind:
             continue
-        first = i64(0)
-        second = i64(0)
-        if how != FIRST_FIT:  # as in `scores`, whose call would cost more than what it does
-            free = s[MEMORY] - gpus[g, RESERVED]
-            left = free
-            if kind > 1:
-                left -= models[m, NEED]
-            if kind == 3:
-                lacks = models[m, NEED] - room_of(s, gpus, models, w, c, g, t)
-                left += evicted_need(s, gpus, models, cells, c, g, t, lacks)
-            if how == FGD:
-                first = fragmentation(models, left) - fragmentation(models, free)
-            elif how == PREDICTED_FIT:
-                first = predicted_left(s, gpus, w, c, g, t)
-                second = left
-            else:
-                first = left if how == BEST_FIT else -left
+        first, second = scores(s, gpus, models, cells, w, c, g, m, kind, t)
         if kind < best_kind or first < least or (first == least and second < then):
             best = i64(g)
             best_kind = kind
