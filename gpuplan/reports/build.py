@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpuplan.files import write_whole
 from gpuplan.inputs.errors import shorten
 from gpuplan.reports.runs import Choices, compared, settled
 
@@ -58,7 +59,7 @@ class Report:
 
             print_pdf(self.html, Path(path))
         else:
-            Path(path).write_text(self.html, encoding="utf-8", newline="\n")
+            write_whole(Path(path), self.html.encode())
 
     def __repr__(self) -> str:
         policies = ", ".join(self.choices.policies)

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpuplan.files import write_whole
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.reports.runs import settled
 
@@ -69,7 +70,7 @@ class Grid:
         OSError
             Where the file cannot be written.
         """
-        Path(path).write_text(self.html, encoding="utf-8", newline="\n")
+        write_whole(Path(path), self.html.encode())
 
     def __repr__(self) -> str:
         shape = f"{len(self.penalties)} penalties x {len(self.gpus)} sizes x {len(self.choices.policies)} policies"

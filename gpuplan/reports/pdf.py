@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from gpuplan.files import write_whole
 from gpuplan.inputs.errors import InputError, Mistake
 
 #: Names under which such a browser is found.
@@ -52,7 +53,7 @@ def print_pdf(page: str, path: Path) -> None:
         _print(browser, source, target)
         if not target.is_file() or not target.read_bytes().startswith(b"%PDF"):
             raise InputError(path.name, [Mistake("", f"{Path(browser).name} made no PDF of the report")])
-        path.write_bytes(target.read_bytes())
+        write_whole(path, target.read_bytes())
 
 
 def _print(browser: str, source: Path, target: Path) -> None:

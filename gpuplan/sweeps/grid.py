@@ -187,6 +187,7 @@ def _values(path: str, values: Iterable[Any], mistakes: list[Mistake]) -> tuple[
         value = _plain(value)
         try:
             text = _json(value)
+            (value if isinstance(value, str) else text).encode()  # half of a surrogate pair is no text
         except (TypeError, ValueError):
             rule = "must be numbers, words, lists or mappings, as in a file"
             mistakes.append(Mistake(shorten(path), rule, value))

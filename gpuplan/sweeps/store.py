@@ -9,7 +9,6 @@ import contextlib
 import errno
 import io
 import json
-import os
 import sys
 import time
 import warnings
@@ -17,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from gpuplan.files import write_whole
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.sweeps.grid import Grid
 
@@ -46,6 +46,7 @@ class Store:
         self._lock: IO[str] | None = None
         self._last = time.monotonic()
         self._trouble: OSError | None = None
+        self._joins = True
 
     def __enter__(self) -> "Store":
         _parquet()
@@ -62,17 +63,25 @@ class Store:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self.flush()
-        if kind is not None and self._trouble is not None:
-            warnings.warn(_unwritten(self._trouble, len(self._rows), self.folder), UserWarning, stacklevel=3)
-        self._release()
+        try:
+            self.flush()
+            if kind is not None and self._trouble is not None:
+                warnings.warn(
+                    _unwritten(self._trouble, len(self._rows), self.folder), UserWarning, stacklevel=3
+                )
+        finally:
+            self._release()
 
     def known(self) -> dict[str, Kept]:
         """The results that the folder has, by fingerprint."""
         found: dict[str, Kept] = {}
         units = self.grid.units
-        for path in self._parts():
-            for row in self._read(path):
+        try:
+            tables = [self._read(path) for path in self._parts()]
+        except OSError as trouble:
+            raise _refusal(f"cannot be read: {trouble.strerror or trouble}", self.folder) from None
+        for table in tables:
+            for row in [] if table is None else table.to_pylist():
                 error = row.get("error")
                 figures = None if error else {name: row.get(name) for name in units}
                 found[str(row["key"])] = (figures, error)
@@ -104,7 +113,7 @@ class Store:
             write(self.folder / PARTS / f"{number:06}.parquet", table_of(self.grid, self._rows))
             self._rows.clear()
             self._trouble = None
-            if len(names) + 1 >= JOINED:
+            if self._joins and len(names) + 1 >= JOINED:
                 self._join(number + 1)
         except OSError as error:
             self._trouble = error
@@ -136,34 +145,41 @@ class Store:
                 rule = f"holds a sweep of another scenario ({shorten(name)!r}); name another folder"
                 raise _refusal(rule, self.folder)
         else:
-            _replace(path, (json.dumps(about, indent=1) + "\n").encode())
+            write_whole(path, (json.dumps(about, indent=1) + "\n").encode())
 
     def _parts(self) -> list[Path]:
         found = (self.folder / PARTS).glob("*.parquet")
         return sorted(path for path in found if path.stem.isdecimal())
 
-    def _read(self, path: Path) -> list[dict[str, Any]]:
-        """The rows of a part; one that is damaged is set aside, and its results are computed again."""
+    def _read(self, path: Path) -> Any:
+        """A part; None: it is damaged, set aside, and its results are computed again.
+
+        Raises
+        ------
+        OSError
+            If it cannot be read now, which says nothing of what is in it.
+        """
         pyarrow, parquet = _parquet()
         try:
-            rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
-            if rows and "key" not in rows[0]:
+            table = parquet.read_table(path)
+            if "key" not in table.column_names:
                 raise ValueError("no fingerprints")
-        except (pyarrow.ArrowException, ValueError, OSError):
+        except (pyarrow.ArrowInvalid, ValueError):
             with contextlib.suppress(OSError):
                 path.replace(path.with_suffix(".damaged"))
             self.notes.append(f"{path.name} cannot be read; its results are computed again.")
-            return []
-        return rows
+            return None
+        return table
 
     def _join(self, number: int) -> None:
         """Join all parts into one."""
-        pyarrow, parquet = _parquet()
+        pyarrow, _ = _parquet()
         old = self._parts()
-        tables = [table for path in old if self._read(path) for table in [parquet.read_table(path)]]
+        tables = [table for path in old if (table := self._read(path)) is not None]
         try:
             whole = pyarrow.concat_tables(tables, promote_options="permissive")
         except pyarrow.ArrowException:  # an axis that was text once and numbers now: they stay apart
+            self._joins = False
             return
         write(self.folder / PARTS / f"{number:06}.parquet", whole)
         for path in old:
@@ -171,6 +187,7 @@ class Store:
 
     def _release(self) -> None:
         if self._lock is not None:
+            _give_back(self._lock)
             self._lock.close()
             self._lock = None
 
@@ -208,21 +225,7 @@ def write(path: Path, table: Any) -> None:
     _, parquet = _parquet()
     buffer = io.BytesIO()
     parquet.write_table(table, buffer, compression="zstd")
-    _replace(path, buffer.getvalue())
-
-
-def _replace(path: Path, data: bytes) -> None:
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        with open(beside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        raise
+    write_whole(path, buffer.getvalue())
 
 
 def _cell(kind: type, value: Any) -> Any:
@@ -263,6 +266,20 @@ def _take(file: IO[str]) -> None:
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _give_back(file: IO[str]) -> None:
+    """Unlock it, for processes that were started meanwhile may hold the same file open."""
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _unwritten(error: OSError, rows: int, folder: Path) -> str:

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from concurrent.futures import Future
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +123,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     sweep(tmp_path, range(3))
     before = [path.read_bytes() for path in parts(tmp_path)]
     with monkeypatch.context() as full:
-        full.setattr(stores, "_replace", no_room)
+        full.setattr(stores, "write_whole", no_room)
         with pytest.warns(UserWarning, match="the disk is full; 4 results are in this table only"):
             found = sweep(tmp_path, range(7))
     assert found.table["objective"].notna().sum() == 7
@@ -135,7 +135,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_room_that_comes_back_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, failed = stores._replace, []
+    real, failed = stores.write_whole, []
 
     def once(path: Path, data: bytes) -> None:
         if not failed and path.suffix == ".parquet":
@@ -143,7 +143,7 @@ def test_room_that_comes_back_is_used(tmp_path: Path, monkeypatch: pytest.Monkey
             no_room(path, data)
         real(path, data)
 
-    monkeypatch.setattr(stores, "_replace", once)
+    monkeypatch.setattr(stores, "write_whole", once)
     monkeypatch.setattr(stores, "EVERY_S", 0.0)
     found = sweep(tmp_path)
     assert failed
@@ -154,12 +154,12 @@ def test_room_that_comes_back_is_used(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_file_cut_short_by_a_real_limit_leaves_nothing_behind(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     path = tmp_path / "part.parquet"
-    stores._replace(path, b"old")
+    stores.write_whole(path, b"old")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
         with pytest.raises(OSError, match="large"):
-            stores._replace(path, b"x" * 5000)
+            stores.write_whole(path, b"x" * 5000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [file.name for file in tmp_path.iterdir()] == ["part.parquet"]
@@ -204,3 +204,32 @@ def test_without_pyarrow_a_sentence_and_nothing_else(tmp_path: Path, monkeypatch
         sweep(tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert gpuplan.sweep("two-apps", {PENALTY: [1]}, executor=Here()).computed == 2
+
+
+def test_a_pool_that_lives_on_does_not_keep_the_folder(tmp_path: Path) -> None:
+    """Forked workers hold the file of the lock open too."""
+    with ProcessPoolExecutor(1) as pool:
+        first = sweep(tmp_path, [1], executor=pool)
+        second = sweep(tmp_path, [1, 2], executor=pool)
+    assert (first.computed, second.computed) == (1, 1)
+
+
+def test_half_of_a_letter_is_no_value(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must be numbers, words"):
+        sweep(tmp_path, ["a\udc80", 1])
+    assert sweep(tmp_path, [1]).computed == 1  # and the folder is free
+
+
+def test_a_part_that_cannot_be_read_now_is_not_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep(tmp_path)
+    with monkeypatch.context() as patched:
+
+        def refused(*_: Any) -> Any:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        patched.setattr(parquet, "read_table", refused)
+        with pytest.raises(InputError, match="cannot be read: Too many open files"):
+            sweep(tmp_path)
+    assert sweep(tmp_path).computed == 0
