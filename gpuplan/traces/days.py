@@ -1,38 +1,43 @@
 """Days and moments of a history, in its own zone or by the clock on the wall."""
 
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.inputs.spans import seconds_of
 from gpuplan.traces.history import UNKNOWN, History, Int64
+from gpuplan.traces.instants import zone_of
 
 _EPOCH = date(1970, 1, 1)
 DAY_S = 86_400
 
+#: Longest time after a beginning: about two hundred years.
+_LONGEST_S = 200 * 366 * DAY_S
 
-def zone_of(zone: str | None) -> tzinfo:
+
+def clock_zone(zone: str | None) -> tzinfo:
     """The zone of a history's times; UTC where they are times on the wall."""
-    return UTC if zone is None else ZoneInfo(zone)
+    return UTC if zone is None else zone_of(zone)
 
 
 def midnight_s(day: date, zone: str | None) -> int:
     """Start of a day in seconds of a history; where clocks skip midnight, the first moment of the day."""
-    return int(datetime(day.year, day.month, day.day, tzinfo=zone_of(zone)).timestamp())
+    return int(datetime(day.year, day.month, day.day, tzinfo=clock_zone(zone)).timestamp())
 
 
 def day_of(seconds: int, zone: str | None) -> date:
     """The day of a moment."""
     return (
-        (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds))).astimezone(zone_of(zone)).date()
+        (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds)))
+        .astimezone(clock_zone(zone))
+        .date()
     )
 
 
 def text_of(seconds: int, zone: str | None) -> str:
     """A moment as people write it: the date alone at midnight, else with hours and minutes (and an offset)."""
-    moment = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds))).astimezone(zone_of(zone))
+    moment = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(seconds))).astimezone(clock_zone(zone))
     bare = moment.replace(tzinfo=None)
     if bare == datetime(bare.year, bare.month, bare.day):
         return bare.date().isoformat()
@@ -45,7 +50,7 @@ def days_of(moments: Int64, zone: str | None) -> Int64:
         return np.floor_divide(moments, DAY_S)
     import pandas as pd
 
-    local = pd.to_datetime(moments, unit="s", utc=True).tz_convert(zone).tz_localize(None)
+    local = pd.to_datetime(moments, unit="s", utc=True).tz_convert(clock_zone(zone)).tz_localize(None)
     return np.floor_divide(local.to_numpy("datetime64[s]").astype(np.int64), DAY_S)
 
 
@@ -87,7 +92,7 @@ def moment_named(text: str, where: str, origin_s: int, zone: str | None) -> int:
         Where it is none of these.
     """
     after = None if text.isdecimal() else seconds_of(text)
-    if after is not None:
+    if after is not None and after < _LONGEST_S:
         return origin_s + int(after)
     try:
         moment = datetime.fromisoformat(text)
@@ -99,4 +104,4 @@ def moment_named(text: str, where: str, origin_s: int, zone: str | None) -> int:
     if moment.tzinfo is not None and zone is None:
         rule = "must have no offset: the file does not say in which zone its times are (give --zone)"
         raise InputError("import", [Mistake(where, rule, text)])
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=zone_of(zone))).timestamp())
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=clock_zone(zone))).timestamp())

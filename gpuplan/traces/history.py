@@ -363,6 +363,7 @@ def history(
     reason: npt.NDArray[np.int8] | None = None,
     mistakes: Iterable[Mistake] = (),
     strict: bool = True,
+    by_line: bool = True,
     excluded: Iterable[tuple[str, int]] = (),
     changed: Iterable[tuple[str, int]] = (),
     amounts: Iterable[tuple[str, float, str]] = (),
@@ -382,6 +383,8 @@ def history(
         it did not mark are marked here.
     strict
         Whether mistakes are an error.
+    by_line
+        Whether rows are marked by the lines of mistakes too; not where many rows may stand on one line.
     excluded
         Records that are in no row (counted as read), by reason.
     changed, amounts, rules
@@ -399,7 +402,7 @@ def history(
         raise InputError(source, found)
     n = len(line)
     codes = np.zeros(n, np.int8) if reason is None else np.asarray(reason, np.int8).copy()
-    if found:
+    if found and by_line:
         bad = np.isin(line, [mistake.line for mistake in found if mistake.line is not None])
         codes[bad] = UNREADABLE
     table: dict[str, Any] = {name: _texts(columns.pop(name, ""), n) for name in TEXTS}

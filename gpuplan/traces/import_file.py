@@ -61,9 +61,10 @@ class Imported:
     @cached_property
     def recorded(self) -> "Recorded | None":
         """What the scenario's jobs did, as it was, in seconds after its start; None where no start is recorded."""
+        from gpuplan.traces.history_jobs import stretches
         from gpuplan.traces.recorded import recorded
 
-        if self.history is None or not self.history.started.any():
+        if self.history is None or stretches(self.history).empty:
             return None
         found = recorded(self.history).after(self.start_s)
         scenario = self.scenario
@@ -74,6 +75,9 @@ class Imported:
         keep = [k for k, name in enumerate(found.job.tolist()) if name in names]
         columns = ("job", "team", "state", "gpus", "submit_s", "start_s", "end_s")
         chosen: dict[str, Any] = {name: getattr(found, name)[keep] for name in columns}
+        strangers = len(found) - len(keep)
+        if strangers:
+            chosen["left_out"] = (*found.left_out, ("of a job that is not in the scenario", strangers))
         return replace(found, **chosen)
 
     def as_it_was(self, policies: Sequence[str] | None = None, *, widen: bool = False) -> Any:
@@ -159,14 +163,14 @@ class Imported:
             raise InputError(
                 str(path), [Mistake("out", "must be the name of a scenario file, .yaml or .yml")]
             )
-        written = [target]
+        written, was = [target], self.recorded
         try:
             if isinstance(self.scenario, FairshareScenario) and self.scenario.jobs is not None:
                 written.append(target.with_suffix(".jobs.csv"))
                 write_jobs(self.scenario.jobs, written[-1])
-            if self.recorded is not None:
+            if was is not None:
                 written.append(target.with_suffix(".as-it-was.csv"))
-                self.recorded.write(written[-1])
+                was.write(written[-1])
             beside = written[1].name if written[1:] and written[1].name.endswith(".jobs.csv") else None
             target.write_text(self.to_yaml(beside), encoding="utf-8", newline="\n")
         except OSError as error:

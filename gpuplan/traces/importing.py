@@ -10,9 +10,9 @@ from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 from gpuplan.traces.anonymise import RULE_BY_KEY, RULE_BY_ORDER, anonymised, without_values
 from gpuplan.traces.formats import Format, format_named, starts_a_list, stem_of
-from gpuplan.traces.history import History
+from gpuplan.traces.history import UNREADABLE, History
 from gpuplan.traces.import_file import Imported
-from gpuplan.traces.importing_traffic import beside_jobs, import_traffic, traffic_of
+from gpuplan.traces.importing_traffic import beside_jobs, import_traffic, traffic_of, without_names
 from gpuplan.traces.names import mapped, safe_names
 from gpuplan.traces.to_scenario import Choices, priorities_of, span_of
 from gpuplan.traces.to_scenario_day import day_scenario
@@ -83,6 +83,9 @@ def _history(
         from gpuplan.traces.swf_history import read_swf_history
 
         return read_swf_history(path, strict=strict, progress=progress)
+    if "mapping" in options and kind == "jobs" and (_is_json(path) or _is_pai(path)):
+        rule = "must be left out: the columns of this format are its own"
+        raise InputError(Path(path).name, [Mistake("columns", rule)])
     if kind == "slurm":
         from gpuplan.traces.slurm import read_sacct
 
@@ -237,10 +240,13 @@ def _of_jobs(
         if isinstance(wish.weights, Mapping):
             column = _top(wish)
             wish = wish.changed(weights={codes[column].get(k, k): w for k, w in wish.weights.items()})
+        histories = without_names(histories)
         said.say("Names", RULE_BY_ORDER if wish.key is None else RULE_BY_KEY)
     history = replace(history, job=_read_only(mapped(history.job, safe_names(history.job.tolist()))))
     if history.mistakes:
-        lines = len({mistake.line for mistake in history.mistakes})
+        lines = int((history.reason == UNREADABLE).sum()) or len(
+            {mistake.line for mistake in history.mistakes}
+        )
         said.say("Rows with mistakes", f"{lines:,} are left out, as asked.")
     common: dict[str, Any] = {"hint": hint, "priority": priority, "choices": said}
     told = tuple(account for _, account in histories if account is not None)

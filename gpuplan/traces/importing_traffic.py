@@ -73,11 +73,11 @@ def traffic_of(
         else:
             rule = "must hold traffic here (prometheus, hourly)"
             raise InputError(Path(path).name, [Mistake("format", rule, kind)])
-    names: dict[str, int] = {}
+    taken: set[str] = set()
     for place, history in enumerate(found):
-        count = names[history.name] = names.get(history.name, 0) + 1
-        safe = safe_names([history.name])[history.name]
-        found[place] = replace(history, name=safe if count == 1 else f"{safe} ({count})")
+        name = safe_names([history.name], taken=taken)[history.name]
+        taken.add(name)
+        found[place] = replace(history, name=name)
     seen: set[int] = set()
     pairs = []
     for history in found:
@@ -116,6 +116,20 @@ def _held(path: str | Path, unit: str | None, by: str | None) -> list[TrafficHis
     return list(readings.gpus_held_by(by).values())  # type: ignore[arg-type]  # it is one of HOLDERS
 
 
+def without_names(
+    pairs: Sequence[tuple[TrafficHistory, Account | None]],
+) -> list[tuple[TrafficHistory, Account | None]]:
+    """Histories of traffic and the accounts of their files, numbered in the place of names."""
+    files = 0
+    found: list[tuple[TrafficHistory, Account | None]] = []
+    for k, (history, account) in enumerate(pairs, 1):
+        if account is not None:
+            files += 1
+            account = replace(account, source=f"traffic file {files}")
+        found.append((replace(history, name=f"app-{k}"), account))
+    return found
+
+
 def import_traffic(
     paths: Sequence[str | Path],
     format: Format | None,
@@ -135,9 +149,9 @@ def import_traffic(
         pairs = traffic_of(paths, format, zone, unit, by, options)
     except InputError as error:
         raise (without_values(error, "the file of traffic") if wish.anonymise else error) from None
-    histories = [in_zone(history, zone) for history, _ in pairs]
     if wish.anonymise:
-        histories = [replace(each, name=f"app-{k}") for k, each in enumerate(histories, 1)]
+        pairs = without_names(pairs)
+    histories = [in_zone(history, zone) for history, _ in pairs]
     clock = same_zone(histories)
     day = busiest_traffic_day(histories) if wish.day is None else day_named(wish.day)
     span = span_of_day(day, clock)
@@ -159,8 +173,6 @@ def import_traffic(
         realtime=made.apps,
     )
     accounts = [account for _, account in pairs if account is not None]
-    if wish.anonymise:
-        accounts = [replace(account, source=f"traffic file {k}") for k, account in enumerate(accounts, 1)]
     first = replace(accounts[0], rules=(*accounts[0].rules, *said.lines(), HONESTY))
     return Imported(scenario.replace({}), first, dict(said.said), None, span[0], (), tuple(accounts[1:]))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.traces.history import UNKNOWN, History, Strings, history
+from gpuplan.traces.history import UNKNOWN, UNREADABLE, History, Strings, history
 from gpuplan.traces.instants import settle, zone_of
 from gpuplan.traces.json_objects import json_objects
 from gpuplan.traces.plain_text import Progress, read_text, refusal
@@ -51,6 +51,7 @@ class _Rows:
     times: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in _TIMES})
     on: list[tuple[tuple[str, int], ...]] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
+    unreadable: int = 0
 
 
 def read_philly_attempts(
@@ -96,6 +97,7 @@ def read_philly_attempts(
 def _add(rows: _Rows, line: int, job: Any) -> None:
     """A row for each attempt of a job, or one that never started."""
     if not isinstance(job, dict):
+        rows.unreadable += 1
         rows.mistakes.append(
             Mistake(f"line {line}", "must be a job: a mapping with jobid and attempts", job, line)
         )
@@ -114,6 +116,7 @@ def _add(rows: _Rows, line: int, job: Any) -> None:
         found.append((_text(one.get("start_time")), _text(one.get("end_time")), sum(n for _, n in on), on))
     rows.mistakes += wrong
     if wrong:
+        rows.unreadable += 1
         return
     status = _text(job.get("status")).lower()
     for k, (start, end, gpus, on) in enumerate(found or [("", "", UNKNOWN, ())]):
@@ -160,7 +163,7 @@ def _history(
     strict: bool,
 ) -> History:
     line = np.array(rows.line, np.int64)
-    times, aware, mistakes = _times(rows, line)
+    times, aware, mistakes, bad = _times(rows, line)
     as_of = None if snapshot is None else _snapshot(source, snapshot, aware)
     n = len(line)
     ambiguous = np.zeros(n, np.bool_)
@@ -173,6 +176,7 @@ def _history(
         times, ambiguous = settled.times, settled.ambiguous
     start, end = times["start_s"], times["end_s"]
     before = (start != UNKNOWN) & (end != UNKNOWN) & (end < start)
+    bad = bad | before
     mistakes += [
         Mistake(
             f"line {line[row]}, end_time",
@@ -203,7 +207,9 @@ def _history(
         line,
         mistakes=sorted((*rows.mistakes, *mistakes), key=lambda mistake: mistake.line or 0),
         strict=strict,
-        excluded=(("jobs that cannot be read", len({mistake.line for mistake in rows.mistakes})),),
+        by_line=False,  # a log may be one line
+        reason=np.where(bad, UNREADABLE, 0).astype(np.int8),
+        excluded=(("jobs that cannot be read", rows.unreadable),),
         changed=[(what, int(which.sum())) for what, which in changed.items()],
         rules=(*_RULES, *_zone_rule(aware, zone)),
         zone="UTC" if aware else zone,
@@ -223,9 +229,10 @@ def _history(
     )
 
 
-def _times(rows: _Rows, line: Int64) -> tuple[dict[str, Int64], bool, list[Mistake]]:
-    """Seconds of all times, whether they name their zones, and those that cannot be read."""
+def _times(rows: _Rows, line: Int64) -> tuple[dict[str, Int64], bool, list[Mistake], Bools]:
+    """Seconds of all times, whether they name their zones, those that cannot be read, and their rows."""
     found, mistakes = {}, []
+    bad = np.zeros(len(line), np.bool_)
     named = {"submit_s": "submitted_time", "start_s": "start_time", "end_s": "end_time"}
     columns = {}
     for name, texts in rows.times.items():
@@ -245,13 +252,14 @@ def _times(rows: _Rows, line: Int64) -> tuple[dict[str, Int64], bool, list[Mista
                 f"must have {'a' if aware else 'no'} zone word, as most times of the file",
             ),
         ):
+            bad |= wrong
             mistakes += [
                 Mistake(f"line {line[row]}, {named[name]}", rule, rows.times[name][row], int(line[row]))
                 for row in np.flatnonzero(wrong).tolist()
             ]
         found[name] = np.where((seconds == NO_TIME) | open_, UNKNOWN, seconds)
     unique = {(mistake.line, mistake.path, str(mistake.value)): mistake for mistake in mistakes}
-    return found, aware, list(unique.values())
+    return found, aware, list(unique.values()), bad
 
 
 def _snapshot(source: str, text: str, aware: bool) -> int:

@@ -18,6 +18,7 @@ from gpuplan.forecast.traffic import zone_of
 from gpuplan.inputs.csv_table import Shape, raise_mistakes, read_columns
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.history import STATES, UNKNOWN, History
+from gpuplan.traces.names import mapped, safe_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,6 +135,8 @@ class Recorded:
     def write(self, path: str | Path) -> None:
         """Write a file that `read_recorded` reads: UTF-8, ``.csv`` or ``.csv.gz``, the same bytes every time."""
         frame = self.to_frame()
+        for name in ("job", "team", "recorded_state"):  # a spreadsheet must not compute them
+            frame[name] = mapped(frame[name].to_numpy(object), safe_names(frame[name].tolist(), empty=""))
         packed = {"method": "gzip", "mtime": 0} if str(path).endswith(".gz") else None
         frame.to_csv(path, index=False, lineterminator="\n", encoding="utf-8", compression=packed)
 

@@ -70,6 +70,8 @@ def history_of(source: str, layout: Layout, table: Table, mistakes: Mistakes, ch
         *_changes(held, silent, used, lists),
     ]
     headers = [(f"the header again ({line_list(np.array(table.headers))})", len(table.headers))]
+    columns: dict[str, Any] = {f"{name}_s": times.s[name] for name in TIMES if name in times.s}
+    columns |= {name: texts(table, column) for name, column in _TEXTS.items()}
     return history(
         source,
         table.line,
@@ -85,8 +87,7 @@ def history_of(source: str, layout: Layout, table: Table, mistakes: Mistakes, ch
         as_of_from=as_of_from,
         **_names(table, records, found),
         **_of_arrays(lists, len(table.line)),
-        **{f"{name}_s": times.s[name] for name in TIMES if name in times.s},
-        **{name: texts(table, column) for name, column in _TEXTS.items()},
+        **columns,
         attempt=found.attempt,
         tasks=tasks,
         partition=partition,

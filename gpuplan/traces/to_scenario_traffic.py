@@ -13,6 +13,7 @@ from gpuplan.forecast.capacity import Replica, size
 from gpuplan.forecast.traffic import TrafficHistory, epoch_s
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.traces.days import days_of, midnight_s, text_of
+from gpuplan.traces.instants import zone_of
 from gpuplan.traces.names import counted
 from gpuplan.traces.to_scenario import Choices
 
@@ -63,7 +64,7 @@ def in_zone(history: TrafficHistory, zone: str | None) -> TrafficHistory:
     """A history with its times shown in another zone, where it has one."""
     if zone is None or history.start.tzinfo is None:
         return history
-    return replace(history, start=history.start.astimezone(ZoneInfo(zone)))
+    return replace(history, start=history.start.astimezone(zone_of(zone)))
 
 
 def busiest_traffic_day(histories: Sequence[TrafficHistory]) -> date:

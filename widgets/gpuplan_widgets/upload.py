@@ -237,10 +237,10 @@ class FileOpener:
             self._waits, self.imported = False, imported
             self._explorer.chart.note = _NOTE
             self._take(scenario)
+            self.report.value = self._shown(scenario)
         except Exception as error:  # nobody sees the traceback of a callback
             self._fail(error, target)
             return False
-        self.report.value = self._shown(scenario)
         return True
 
     def _read(self, path: Path, strict: bool, mapping: Any) -> tuple[Any, Any, Any]:
