@@ -285,6 +285,8 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
         if options.format != "slurm":
             raise Refusal("--separator is for slurm")
         found["separator"] = options.separator
+    if options.as_of is not None and options.format in ("hourly", "prometheus"):
+        raise Refusal("--as-of is for slurm and for Philly's list of jobs")
     found |= _slurm_words(options)
     if options.columns is None and not options.accept_guess:
         return found

@@ -60,9 +60,10 @@ def replay(
     history
     attempts
         What becomes of a job that ran several times. ``sum``: one job, submitted first, whose run time (and limit) is
-        that of all attempts: the GPU time held stays what it was. ``last``: one job with the run time of the last
-        attempt: what a policy that never preempts, on nodes that never fail, would have needed. ``each``: every
-        attempt is a job of its own, submitted when it was put back into the queue.
+        that of all attempts, on the GPUs of the last: the GPU time held stays what it was, to within a second of them.
+        ``last``: one job with the run time of the last attempt: what a policy that never preempts, on nodes that never
+        fail, would have needed. ``each``: every attempt is a job of its own, submitted when it was put back into the
+        queue.
     minimum_s
         Declared minimum run time, seconds, or the limit where that is shorter (no accounting names one).
     resumable
@@ -77,13 +78,13 @@ def replay(
     if attempts == "each":
         starts = np.arange(len(rows))
     else:
-        rows, starts = _by_job(history, rows)
+        rows, starts = in_jobs(history, rows)
     last = np.append(starts[1:], len(rows))[: len(starts)] - 1
     limit = np.where(history.limit_s[rows] > 0, history.limit_s[rows], NO_LIMIT)
     run = history.elapsed_s[rows]
     if attempts == "sum" and len(rows):
-        run = np.add.reduceat(run, starts)
-        limits = np.add.reduceat(np.where(limit == NO_LIMIT, 0, limit), starts)
+        run = together(history, rows, starts, run)
+        limits = together(history, rows, starts, np.where(limit == NO_LIMIT, 0, limit))
         limit = np.where(np.maximum.reduceat(limit, starts) == NO_LIMIT, NEVER, limits)
     else:
         run, limit = run[last], limit[last]
@@ -120,7 +121,7 @@ def _reasons(history: History) -> "np.ndarray[tuple[int], np.dtype[np.object_]]"
     return gone
 
 
-def _by_job(history: History, rows: Int64) -> tuple[Int64, Int64]:
+def in_jobs(history: History, rows: Int64) -> tuple[Int64, Int64]:
     """Rows in order of job (by its first row) and attempt, and where each job starts among them."""
     import pandas as pd
 
@@ -131,6 +132,21 @@ def _by_job(history: History, rows: Int64) -> tuple[Int64, Int64]:
         np.flatnonzero(np.append([True], codes[1:] != codes[:-1])) if len(rows) else np.empty(0, np.int64)
     )
     return rows[order], starts
+
+
+def together(history: History, rows: Int64, starts: Int64, seconds: Int64) -> Int64:
+    """Seconds of the attempts of each job on the GPUs of its last one: the same GPU time, rounded up, int64[J].
+
+    Parameters
+    ----------
+    history, rows, starts
+        See `in_jobs`.
+    seconds : int64[R]
+        Of each attempt.
+    """
+    gpus = np.maximum(history.gpus[rows], 1)
+    last = gpus[np.append(starts[1:], len(rows)) - 1]
+    return np.asarray(-(-np.add.reduceat(gpus * seconds, starts) // last), np.int64)
 
 
 def _names(history: History, rows: Int64, attempts: str) -> list[str]:
@@ -192,7 +208,7 @@ def by_job(history: History) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    rows, starts = _by_job(history, np.flatnonzero(history.used))
+    rows, starts = in_jobs(history, np.flatnonzero(history.used))
     last = rows[np.append(starts[1:], len(rows))[: len(starts)] - 1]
     first = rows[starts]
     wait = history.wait_s[rows]

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpuplan.fairshare.job_limits import MOST_JOB_GPUS, MOST_S
 from gpuplan.traces.history import NO_LIMIT, REASONS, UNKNOWN, Bools, History, Int64, Strings, line_list
+from gpuplan.traces.history_jobs import in_jobs, together
 
 #: Why a row of a history is no work of a span, in the order in which it is asked.
 WAITS = "waits: how long it will run is not known"
@@ -123,7 +124,7 @@ def work_of(history: History, first_s: int, last_s: int, *, before: bool = True)
     submit = np.where(history.submit_s != UNKNOWN, history.submit_s, history.start_s)
     why, ends, gone = _row_reasons(history, submit, first_s)
     rows = np.flatnonzero((why == "").astype(np.bool_))
-    rows, starts = _by_job(history, rows)
+    rows, starts = in_jobs(history, rows)
     if not len(rows):
         none, flags = np.empty(0, np.int64), np.empty(0, np.bool_)
         return Work(history, first_s, last_s, none, none, none, none, none, none, none, flags, flags, why)
@@ -165,18 +166,6 @@ def _row_reasons(history: History, submit: Int64, first_s: int) -> tuple[Strings
     return why, ends, gone
 
 
-def _by_job(history: History, rows: Int64) -> tuple[Int64, Int64]:
-    """Rows in order of job (by its first row) and attempt, and where each job starts among them."""
-    import pandas as pd
-
-    if not len(rows):
-        return rows, np.empty(0, np.int64)
-    codes = np.asarray(pd.factorize(history.job[rows])[0], np.int64)
-    order = np.lexsort((history.attempt[rows], codes))
-    codes = codes[order]
-    return rows[order], np.flatnonzero(np.append([True], codes[1:] != codes[:-1]))
-
-
 def _made(
     history: History,
     span: tuple[int, int],
@@ -201,8 +190,8 @@ def _made(
         "row": rows[last],
         "submit_s": np.maximum(first_submit - first_s, 0),
         "recorded_s": np.minimum.reduceat(ahead, starts),
-        "run_s": np.add.reduceat(rest, starts),
-        "limit_s": np.where(without, NO_LIMIT, np.add.reduceat(left, starts)),
+        "run_s": together(history, rows, starts, rest),
+        "limit_s": np.where(without, NO_LIMIT, together(history, rows, starts, left)),
         "gpus": history.gpus[rows[last]],
         "attempts": np.diff(np.append(starts, len(rows))),
         "carried": first_submit < first_s,

@@ -109,3 +109,21 @@ def test_a_start_without_gpus_is_no_record(tmp_path: Path) -> None:
 def test_a_time_beyond_centuries_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(gp.InputError, match="must be a date"):
         gp.import_file(two(tmp_path), gpus=8, first="99999999d")
+
+
+def test_attempts_on_other_gpus_keep_their_gpu_time(tmp_path: Path) -> None:
+    """8 GPUs for 1,800 s, then 1 GPU for 2,400 s: 16,800 GPU-seconds on the one GPU of the last attempt."""
+    rows = (
+        ("2026-03-02T08:00:00", "2026-03-02T08:00:00", "2026-03-02T08:30:00", "00:30:00", "NODE_FAIL", 8),
+        ("2026-03-02T08:31:00", "2026-03-02T08:40:00", "2026-03-02T09:20:00", "00:40:00", "COMPLETED", 1),
+    )
+    lines = ["JobID|JobIDRaw|Cluster|User|Account|State|Submit|Start|End|Elapsed|Timelimit|AllocTRES|ReqTRES"]
+    lines += [
+        f"7|7|c|u|a|{state}|{submit}|{start}|{end}|{lasted}|02:00:00|gres/gpu={gpus}|gres/gpu={gpus}"
+        for submit, start, end, lasted, state, gpus in rows
+    ]
+    path = tmp_path / "sacct.txt"
+    path.write_text("\n".join(lines) + "\n")
+    made = gp.import_file(path, "slurm", zone="UTC", gpus=8)
+    assert made.scenario.jobs.gpu_seconds.tolist() == [8 * 1800 + 2400]
+    assert gp.read_history(path, "slurm", zone="UTC").jobs().gpu_seconds.tolist() == [16_800]
