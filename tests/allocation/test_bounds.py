@@ -1,4 +1,4 @@
-"""Kernels read and write inside their arrays: planned once more in plain Python, where an index out of bounds raises."""
+"""Kernels read and write inside their arrays: planned once more in plain Python, where an index outside raises."""
 
 import os
 import subprocess
