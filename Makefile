@@ -10,7 +10,8 @@ BIN := .venv/bin
 CORE := .venv/.core
 READY := .venv/.installed
 EXTRAS := lab,exact,data,forecast,scale,export,test
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Byte code is made when a module is first used: half a minute less than for all of them.
+PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt
 
 # Where an environment forbids it, every process would read all of gpuplan as text: two seconds of CPU each.
 unexport PYTHONDONTWRITEBYTECODE
