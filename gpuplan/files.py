@@ -26,7 +26,7 @@ def write_whole(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except OSError:
+    except BaseException:  # Ctrl-C too leaves no half of a file
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
         raise

@@ -8,18 +8,19 @@ import pytest
 from gpuplan.files import write_whole
 
 
-def test_an_older_file_stays_where_the_new_one_does_not_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=str)
+def test_an_older_file_stays_where_the_new_one_is_not_written(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "report.html"
     write_whole(path, b"old")
     with monkeypatch.context() as patched:
 
-        def full(_: int) -> None:
-            raise OSError(28, "No space left on device")
+        def stop(_: int) -> None:
+            raise error
 
-        patched.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space left"):
+        patched.setattr(os, "fsync", stop)
+        with pytest.raises(type(error)):
             write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert [found.name for found in tmp_path.iterdir()] == ["report.html"]

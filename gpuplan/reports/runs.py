@@ -7,17 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.inputs.errors import InputError, Mistake
+from gpuplan.kinds import POLICIES, SEED_PATHS
 
 if TYPE_CHECKING:
     from gpuplan.loading import Scenario
     from gpuplan.side_by_side import SideBySide
-
-#: Policies of a report where nobody names any.
-POLICIES: dict[str, tuple[str, ...]] = {
-    "allocation": ("fifo", "aware"),
-    "fairshare": ("easy", "fair-share"),
-    "packing": ("round-robin", "best-fit"),
-}
 
 #: Policies that are seeded and steered by a number of moves.
 _SEARCHES = ("search",)
@@ -27,9 +21,6 @@ _TIMED = ("exact",)
 
 #: Moves of a search at most: a minute of them, also where a page from elsewhere names their number.
 MOST_ITERATIONS = 50_000_000
-
-#: Where the seed of a generated workload stands.
-_SEEDS = {"fairshare": "workload.generate.seed", "packing": "tasks.generate.seed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ def settled(
     scenario
         Of any kind.
     policies
-        None: `POLICIES` of its kind.
+        None: `gpuplan.kinds.POLICIES` of its kind.
     seed
         Of the search (0 where none is given); of a generated workload in place of the scenario's own.
     iterations
@@ -82,7 +73,7 @@ def settled(
         rule = "is for generated workloads: this one is given row by row, and nothing in it is drawn"
         raise _mistake("seed", rule, seed)
     if seed is not None:
-        made = made.replace({_SEEDS[made.kind]: seed})
+        made = made.replace({SEED_PATHS[made.kind]: seed})
     return _alone(made), Choices(names, made.generate.seed if drawn else None)
 
 

@@ -12,17 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
+from gpuplan.kinds import POLICIES, SEED_PATHS
 
-#: The axis that draws the same scenario anew; what it sets by kind (allocation: the seed of `search`).
+#: The axis that draws the same scenario anew: it sets `SEED_PATHS` of the kind (allocation: the seed of `search`).
 SEED = "seed"
-SEED_PATHS = {"fairshare": "workload.generate.seed", "packing": "tasks.generate.seed"}
-
-#: Policies where none are named, as in the `compare` of each kind.
-POLICIES = {
-    "allocation": ("fifo", "aware"),
-    "fairshare": ("easy", "fair-share"),
-    "packing": ("round-robin", "best-fit"),
-}
 
 #: Points of a sweep at most; their values are held in memory.
 MOST = 1_000_000

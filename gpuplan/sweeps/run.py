@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from gpuplan.bar import progress_to
 from gpuplan.inputs.errors import InputError, Mistake
-from gpuplan.sweeps.bar import progress_to
 from gpuplan.sweeps.crew import GUARD, Answer, Crew, refuse_in_a_new_process, stopped
 from gpuplan.sweeps.grid import Grid, grid_of
 from gpuplan.sweeps.result import Sweep

@@ -1,4 +1,4 @@
-"""A bar that shows how far a sweep is: in a terminal, in a notebook, or nowhere."""
+"""A bar that shows how many points of a sweep or a page are done: in a terminal, in a notebook, or nowhere."""
 
 import sys
 import time
@@ -77,7 +77,7 @@ class _InNotebook(_Rarely):
         from IPython.display import HTML, display
 
         words = f"{done:,} of {points:,} points"
-        bar = f'<progress value="{done}" max="{max(points, 1)}" aria-label="points of the sweep"></progress> {words}'
+        bar = f'<progress value="{done}" max="{max(points, 1)}" aria-label="points done"></progress> {words}'
         if self._shown is None:
             self._shown = display(HTML(bar), display_id=True)  # type: ignore[no-untyped-call]
         else:
