@@ -1,4 +1,5 @@
 # make lab         opens JupyterLab on the notebooks (the first call builds .venv)
+# make app         serves explorers and lessons as web pages, on this machine
 # make test        every test: Python, a real browser, the notebooks (or test-python, test-notebooks)
 # make lint        format, lint, types, import contract
 # make bench       the benchmark table, answers asserted
@@ -32,11 +33,14 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.
 # What has kernels.
 WARM := warm-allocation.plan warm-fairshare.run warm-packing.run
 
-.PHONY: lab test test-python test-notebooks warm $(WARM) notebooks bench lint clean
+.PHONY: lab app test test-python test-notebooks warm $(WARM) notebooks bench lint clean
 .DELETE_ON_ERROR:
 
 lab: $(READY)
 	$(BIN)/gpuplan lab
+
+app: $(READY)
+	$(BIN)/gpuplan app
 
 test: $(READY) warm
 	$(if $(NOTEBOOKS),,$(error there is no notebook to test))

@@ -112,6 +112,13 @@ def _parser() -> argparse.ArgumentParser:
     lab.add_argument("dir", nargs="?", type=Path, metavar="DIR", help="copy the notebooks there first")
     lab.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
     lab.add_argument("--port", type=_port, help="listen on this port, and on no other")
+    from gpuplan.cli_app import add_app
+
+    add_app(
+        command(
+            "app", _app, "serve explorers and lessons as web pages", "On this machine alone, unless told otherwise."
+        )
+    )
     command("scenarios", _scenarios, "list the shipped scenarios with a line each")
     _add_compare(command("compare", _compare, "plan a scenario under several policies, side by side"))
     _add_simulate(command("simulate", _simulate, "run weeks of a shared cluster under several policies"))
@@ -243,6 +250,12 @@ def _lab(options: argparse.Namespace) -> int:
         raise Refusal(f"cannot copy the notebooks: {error}") from error
     lab.compile_kernels()
     return lab.open_lab(folder, browser=not options.no_browser, port=options.port)
+
+
+def _app(options: argparse.Namespace) -> int:
+    from gpuplan.cli_app import app_command
+
+    return app_command(options)
 
 
 def _scenarios(_: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser
 
+from browser.app_server import App, app_running
 from browser.desk import Desk, chromium_running, desk_of
 from browser.screen import Screen
 from browser.server import Server, serving
@@ -20,6 +21,16 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     warm_up()
     with serving(tmp_path_factory.mktemp("lab")) as server:
         yield server
+
+
+@pytest.fixture(scope="package")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """`gpuplan app`, open to this machine; places for twelve pages at once."""
+    from gpuplan.allocation.plan import warm_up
+
+    warm_up()
+    with app_running(tmp_path_factory.mktemp("app"), "--users", "12") as running:
+        yield running
 
 
 @pytest.fixture(scope="package")
