@@ -1,7 +1,6 @@
 """What each figure means, in one place: from an assignment to the numbers of a plan.
 
-Definitions: the table of figures in the documentation of allocation. Value and penalty are added
-as exact integers and divided once.
+Value and penalty are added as exact integers and divided once.
 """
 
 import math
@@ -15,30 +14,57 @@ from gpuplan.allocation.problem import Int64, Problem
 
 Figures = dict[str, float | int | None]
 
-#: Unit of each figure, in the order in which figures are listed.
-UNITS = {
-    "utilization": "share of available GPU-hours",
-    "held": "share of available GPU-hours",
-    "value": "priority-weighted GPU-hours",
-    "value_undecayed": "priority-weighted GPU-hours",
-    "penalty": "priority-weighted GPU-hours",
-    "objective": "priority-weighted GPU-hours",
-    "coverage": "share of real-time demand",
-    "shortfall_gpu_hours": "GPU-hours",
-    "swaps": "GPUs acquired",
-    "jobs_placed": "jobs",
-    "jobs_finished": "jobs",
-    "jobs_unplaced": "jobs",
-    "jobs_set_aside": "jobs",
-    "jobs_late": "jobs",
-    "wait_p50_hours": "hours",
-    "wait_p90_hours": "hours",
-    "bound": "priority-weighted GPU-hours",
-    "gap": "share of the bound",
-    "cost": "price unit",
-    "cost_useful": "price unit",
-    "cost_idle": "price unit",
+#: Unit and definition of each figure, in the order in which figures are listed.
+_DEFINED = {
+    "utilization": (
+        "share of available GPU-hours",
+        "Useful GPU-hours / available GPU-hours. A GPU reserved for traffic is useful only up to the demand of that "
+        "step: reserved but idle is not useful. Unavailable GPUs do not count.",
+    ),
+    "held": ("share of available GPU-hours", "GPU-hours held by anyone / available GPU-hours."),
+    "value": (
+        "priority-weighted GPU-hours",
+        "Sum of GPU-hours of batch work x priority x decay; the decay of a step is 0.5 ^ (its start in hours / "
+        "half_life_hours), to six decimals: work done early is worth more.",
+    ),
+    "value_undecayed": ("priority-weighted GPU-hours", "The same without decay."),
+    "penalty": (
+        "priority-weighted GPU-hours",
+        "Sum of GPU-hours of unmet traffic x priority x shortfall_penalty.",
+    ),
+    "objective": ("priority-weighted GPU-hours", "Value - penalty: what aware, search and exact make large."),
+    "coverage": (
+        "share of real-time demand",
+        "Traffic served / traffic wanted, in GPU-hours; 1 without traffic.",
+    ),
+    "shortfall_gpu_hours": ("GPU-hours", "Traffic that was not served."),
+    "swaps": (
+        "GPUs acquired",
+        "GPUs acquired by real-time apps where the swap cap counts; a reservation has none.",
+    ),
+    "jobs_placed": ("jobs", "Batch jobs with a place."),
+    "jobs_finished": ("jobs", "Batch jobs whose last step is inside the horizon."),
+    "jobs_unplaced": ("jobs", "Batch jobs without a place, those set aside included."),
+    "jobs_set_aside": ("jobs", "Batch jobs that could never have a place, each with its reason."),
+    "jobs_late": ("jobs", "Jobs with a deadline that miss it or have no place."),
+    "wait_p50_hours": (
+        "hours",
+        "Start - earliest_hour of placed jobs that were not running already: the sorted value at index "
+        "min(n - 1, floor(0.5 x n)).",
+    ),
+    "wait_p90_hours": ("hours", "The same at index min(n - 1, floor(0.9 x n))."),
+    "bound": ("priority-weighted GPU-hours", "No legal plan has a larger objective."),
+    "gap": ("share of the bound", "(bound - objective) / max(abs(bound), 1e-9)."),
+    "cost": ("price unit", "Price x available GPU-hours, where a price is given."),
+    "cost_useful": ("price unit", "The part of the cost of useful GPU-hours."),
+    "cost_idle": ("price unit", "The rest of the cost."),
 }
+
+#: Unit of each figure.
+UNITS = {name: unit for name, (unit, _) in _DEFINED.items()}
+
+#: What each figure is, as a sentence.
+MEANINGS = {name: meaning for name, (_, meaning) in _DEFINED.items()}
 
 
 def percentile(values: list[float], q: float) -> float | None:

@@ -11,7 +11,7 @@ import numpy as np
 from gpuplan.allocation import figures as counting
 from gpuplan.allocation.bound import upper_bound
 from gpuplan.allocation.days import Days
-from gpuplan.allocation.figures import UNITS, Figures, percentile
+from gpuplan.allocation.figures import MEANINGS, UNITS, Figures, percentile
 from gpuplan.allocation.kernels import KNOWN
 from gpuplan.allocation.plan import NOTHING, UNAVAILABLE, Plan, as_bits, shown
 from gpuplan.allocation.policies import Assignment, Policy
@@ -21,17 +21,42 @@ from gpuplan.inputs.errors import shorten
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Figures of a plan that a run has as well, and what it knows beyond; units as in `gpuplan.allocation.figures`.
+#: Unit and definition of what a run knows beyond the figures of a plan.
+_DEFINED = {
+    "jobs_waiting": (
+        "jobs",
+        "Jobs that have arrived and wait when the run ends, those set aside not counted.",
+    ),
+    "plans": ("plans", "Plans that were made."),
+    "promise_utilization_error": (
+        "points of available GPU-hours",
+        "Mean over plans of |GPU-hours of batch work promised - come| / available GPU-hours, within the plan's "
+        "horizon.",
+    ),
+    "promise_coverage_error": (
+        "points of real-time demand",
+        "Mean over plans of |traffic promised to be served - served| / demand, the larger of expected and real.",
+    ),
+    "promise_start_shift_p50_hours": (
+        "hours",
+        "Time between the first promised start of a job and its real one, in either direction: the sorted value at "
+        "index min(n - 1, floor(0.5 x n)).",
+    ),
+    "promise_start_shift_p90_hours": ("hours", "The same at index min(n - 1, floor(0.9 x n))."),
+    "churn": (
+        "share of planned starts",
+        "Starts that the next plan changes / starts promised to jobs that still wait.",
+    ),
+}
+
+#: Figures of a plan that a run has as well (value is not decayed), and what it knows beyond.
 ROLLING_UNITS = {
     **{name: unit for name, unit in UNITS.items() if name not in ("bound", "gap")},
-    "jobs_waiting": "jobs",
-    "plans": "plans",
-    "promise_utilization_error": "points of available GPU-hours",
-    "promise_coverage_error": "points of real-time demand",
-    "promise_start_shift_p50_hours": "hours",
-    "promise_start_shift_p90_hours": "hours",
-    "churn": "share of planned starts",
+    **{name: unit for name, (unit, _) in _DEFINED.items()},
 }
+
+#: What each of them is, as a sentence.
+ROLLING_MEANINGS = {name: MEANINGS[name] if name in MEANINGS else _DEFINED[name][1] for name in ROLLING_UNITS}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
