@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from gpuplan.packing.policies import KINDS as PACKING_PIECES
     from gpuplan.packing.run import PackRun
     from gpuplan.reports.build import Report, report
+    from gpuplan.reports.figures import report_figures
+    from gpuplan.reports.notebook import report_notebook
     from gpuplan.reports.verify import Verification, verify_report
     from gpuplan.sweeps.result import Sweep
     from gpuplan.sweeps.run import sweep
@@ -91,6 +93,8 @@ _HOMES = {
     "plan": "gpuplan.loading",
     "read_history": "gpuplan.traces.importing",
     "report": "gpuplan.reports.build",
+    "report_figures": "gpuplan.reports.figures",
+    "report_notebook": "gpuplan.reports.notebook",
     "roll": "gpuplan.loading",
     "sensitivity": "gpuplan.loading",
     "shipped": "gpuplan.loading",
@@ -145,6 +149,8 @@ __all__ = [
     "plan",
     "read_history",
     "report",
+    "report_figures",
+    "report_notebook",
     "roll",
     "sensitivity",
     "shipped",

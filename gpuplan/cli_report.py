@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,7 @@ from gpuplan.text import aligned, printable
 if TYPE_CHECKING:
     from gpuplan.reports.build import Report
     from gpuplan.reports.grid import Grid
+    from gpuplan.reports.notebook import NotebookReport
     from gpuplan.reports.verify import Verification
 
 #: What the name of a report may end in.
@@ -22,7 +26,11 @@ _ENDINGS = (".html", ".htm", ".pdf")
 
 def add_report(parser: argparse.ArgumentParser) -> None:
     """Give ``report`` its arguments."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a shipped name, or a scenario file")
+    parser.add_argument(
+        "scenario",
+        metavar="SCENARIO|NOTEBOOK",
+        help="a shipped name, a scenario file, or a notebook (.ipynb), which is run: a notebook is a program",
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -48,6 +56,24 @@ def add_report(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="allocation: live controls over computed points of penalty, cluster size and policy (.html)",
     )
+    notebook = parser.add_argument_group("of a notebook")
+    notebook.add_argument(
+        "-p",
+        "--parameter",
+        dest="parameters",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a value in place of that in the cell tagged parameters, of the same kind (list: a,b); as often as wanted",
+    )
+    notebook.add_argument("--code", action="store_true", help="show the code of the cells too")
+    _add_time_limit(notebook)
+
+
+def _add_time_limit(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--time-limit", type=_seconds, metavar="S", help="seconds of the whole notebook (default: 600)"
+    )
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +82,26 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
         "report", type=Path, metavar="REPORT", help="a page that gpuplan report wrote (.html)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    notebook = parser.add_argument_group("of a notebook's report")
+    notebook.add_argument(
+        "--run-notebook",
+        action="store_true",
+        help="run the notebook in the page again and compare all of it: it is a program of whoever made the page",
+    )
+    notebook.add_argument(
+        "--folder", type=Path, metavar="DIR", help="where it runs, beside its files (default: here)"
+    )
+    _add_time_limit(notebook)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 1 <= seconds <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"must be seconds from 1 to 1,000,000 (got {text})")
+    return seconds
 
 
 def _count(text: str) -> int:
@@ -65,7 +111,7 @@ def _count(text: str) -> int:
 
 
 def report_command(options: argparse.Namespace) -> int:
-    """Write the report of a scenario; the exit code.
+    """Write the report of a scenario or of a notebook; the exit code.
 
     Parameters
     ----------
@@ -77,6 +123,9 @@ def report_command(options: argparse.Namespace) -> int:
     output: Path = options.output
     if output.suffix.lower() not in _ENDINGS:
         raise Refusal(f"the name of a report must end in .html or .pdf (got {output.name})")
+    if options.scenario.lower().endswith(".ipynb"):
+        return _notebook(options)
+    _refuse_given(options, _OF_NOTEBOOKS, "is for notebooks (.ipynb), and this is a scenario")
     names = None
     if options.policies is not None:
         names = [name.strip() for name in options.policies.split(",") if name.strip()]
@@ -103,7 +152,69 @@ def _interactive(options: argparse.Namespace, names: list[str] | None) -> int:
     return 0
 
 
-def _write(made: Report | Grid, output: Path) -> None:
+def _notebook(options: argparse.Namespace) -> int:
+    """Run a notebook and write its page; the exit code."""
+    from gpuplan.inputs.errors import InputError
+    from gpuplan.reports.notebook import report_notebook
+    from gpuplan.reports.notebook_run import TIME_LIMIT_S
+
+    _refuse_given(options, _OF_SCENARIOS, "is for scenarios; a notebook has parameters: -p NAME=VALUE")
+    _refuse_unwritable(options.output)
+    try:
+        made = report_notebook(
+            options.scenario,
+            _parameters(options.parameters),
+            code=options.code,
+            time_limit_s=options.time_limit or TIME_LIMIT_S,
+        )
+    except InputError as error:
+        if "GPUPLAN_TRACEBACK" in os.environ and error.__cause__ is not None:
+            raise error.__cause__ from None
+        raise
+    _write(made, options.output)
+    return 0
+
+
+#: Options of one kind of report alone, as people write them, and what they are where they are not given.
+_OF_NOTEBOOKS = {"-p": "parameters", "--code": "code", "--time-limit": "time_limit"}
+_OF_SCENARIOS = {
+    "--policies": "policies",
+    "--seed": "seed",
+    "--iterations": "iterations",
+    "--interactive": "interactive",
+}
+
+
+def _refuse_given(options: argparse.Namespace, names: Mapping[str, str], why: str) -> None:
+    given = [word for word, name in names.items() if getattr(options, name) not in (None, False, [])]
+    if given:
+        raise Refusal(f"{', '.join(given)} {why}")
+
+
+def _parameters(given: Sequence[str]) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip().isidentifier():
+            raise Refusal(f"-p wants NAME=VALUE (got {text})")
+        if name.strip() in made:
+            raise Refusal(f"-p {name.strip()} is given more than once")
+        made[name.strip()] = value
+    return made
+
+
+def _refuse_unwritable(output: Path) -> None:
+    """Say before minutes of running that the page could not be written."""
+    folder = output.resolve().parent
+    if not folder.is_dir():
+        raise Refusal(f"cannot write {output}: there is no folder {output.parent}")
+    if output.is_dir() or not os.access(folder, os.W_OK):
+        raise Refusal(
+            f"cannot write {output}: {'it is a folder' if output.is_dir() else 'its folder is read-only'}"
+        )
+
+
+def _write(made: Report | NotebookReport | Grid, output: Path) -> None:
     try:
         made.save(output)
     except OSError as error:
@@ -121,7 +232,18 @@ def verify_command(options: argparse.Namespace) -> int:
     """
     from gpuplan.reports.verify import verify_report
 
-    found = verify_report(options.report)
+    if not options.run_notebook:
+        _refuse_given(
+            options, {"--folder": "folder", "--time-limit": "time_limit"}, "goes with --run-notebook"
+        )
+    if options.folder is not None and not options.folder.is_dir():
+        raise Refusal(f"--folder: there is no folder {options.folder}")
+    found = verify_report(
+        options.report,
+        run_notebook=options.run_notebook,
+        folder=options.folder and options.folder.resolve(),
+        time_limit_s=options.time_limit or 600.0,
+    )
     print(_as_json(found) if options.json else _as_text(found))
     return 0 if found.holds else 2
 

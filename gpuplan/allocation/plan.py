@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan import run_log
 from gpuplan.allocation import figures as counting
 from gpuplan.allocation.bound import upper_bound
 from gpuplan.allocation.effort import effort_from
@@ -53,6 +54,7 @@ class Plan:
     """
 
     def __init__(self, problem: Problem, policy: Policy, assignment: Assignment, seconds: float) -> None:
+        run_log.ran(problem.scenario)
         self.scenario = problem.scenario
         self.policy = policy.name
         self.reservation = policy.reservation

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan import run_log
 from gpuplan.fairshare import figures as counting
 from gpuplan.fairshare.figures import MEANINGS, UNITS, Figures, Owed
 from gpuplan.fairshare.hours import Hours, by_team
@@ -45,6 +46,7 @@ class Run:
     """
 
     def __init__(self, problem: "Problem", policy: "Policy | str", raw: RawRun, seconds: float) -> None:
+        run_log.ran(problem.scenario)
         self.problem = problem
         self.scenario: FairshareScenario = problem.scenario
         self.policy = policy if isinstance(policy, str) else policy.name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuplan import run_log
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.packing import figures as counting
 from gpuplan.packing.figures import MEANINGS, UNITS, Figures
@@ -48,6 +49,7 @@ class PackRun:
     """
 
     def __init__(self, problem: "Problem", policy: str, pieces: Pieces, raw: RawPack, seconds: float) -> None:
+        run_log.ran(problem.scenario)
         self.problem = problem
         self.scenario: PackingScenario = problem.scenario
         self.policy = policy

@@ -14,6 +14,7 @@ from gpuplan.reports.runs import Choices, compared, settled
 
 if TYPE_CHECKING:
     from gpuplan.loading import Source
+    from gpuplan.reports.pictures import Picture
     from gpuplan.side_by_side import SideBySide
 
 
@@ -43,6 +44,13 @@ class Report:
         from gpuplan.reports.page import page
 
         return page(self.comparison, self.choices)
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The charts of the page, in its order; a notebook shows each as a picture."""
+        from gpuplan.reports.pictures import pictures
+
+        return pictures(self.comparison)
 
     def save(self, path: str | Path) -> None:
         """Write the page; a name that ends in ``.pdf`` is printed by a browser that is at hand.

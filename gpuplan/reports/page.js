@@ -8,7 +8,7 @@ function specOf(figure, shape, mode) {
   const found = JSON.parse(figure.querySelector(".chart-data").textContent);
   const spec = found[shape];
   spec.datasets = shape === "narrow" ? { ...found.datasets, ...found.narrowDatasets } : found.datasets;
-  spec.config = configs[mode];
+  spec.config = { ...configs[mode], ...found.config };
   for (const param of spec.params ?? []) if (param.name === "dark") param.value = mode === "dark";
   return spec;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -27,7 +29,7 @@ LIVE_FORMAT = "gpuplan-interactive"
 
 #: Nothing may be fetched, whatever a page holds; Vega compiles its expressions.
 _POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "default-src 'none'; script-src {scripts} 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
 
@@ -72,12 +74,18 @@ def page(comparison: SideBySide[Any], choices: Choices) -> str:
     return "\n".join(parts)
 
 
-def head(title: str, generator: str = f"{FORMAT} {FORMAT_VERSION}") -> str:
-    """Everything up to the body: policy, style, title, and what the page says of itself."""
+def head(title: str, generator: str = f"{FORMAT} {FORMAT_VERSION}", only: str | None = None) -> str:
+    """Everything up to the body: policy, style, title, and what the page says of itself.
+
+    `only` is the one script that may run, for pages with texts of somebody else.
+    """
+    scripts = "'unsafe-inline'"
+    if only is not None:
+        scripts = f"'sha256-{base64.b64encode(hashlib.sha256(only.encode()).digest()).decode('ascii')}'"
     style = (resources.files("gpuplan.reports") / "page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY.format(scripts=scripts)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="generator" content="{generator}">\n'
         '<meta name="color-scheme" content="light dark">\n'
@@ -164,6 +172,22 @@ def _charts(made: Sequence[Picture]) -> str:
 def _chart(number: int, picture: Picture) -> str:
     wide, narrow = picture.specs()
     said = str(wide.get("description", picture.title))
+    return chart_figure(str(number), picture.title, said, wide, narrow, picture.tables)
+
+
+def chart_figure(
+    place: str,
+    title: str | None,
+    said: str,
+    wide: dict[str, Any],
+    narrow: dict[str, Any],
+    tabled: Sequence[str],
+    own_config: dict[str, Any] | None = None,
+) -> str:
+    """A chart that the page's script draws, with its words and its tables (HTML of ours) behind a click.
+
+    `own_config` is that of a chart of somebody else, laid over the page's.
+    """
     data, other = wide.get("datasets", {}), narrow.get("datasets", {})
     drawn = {
         "wide": _bare(wide),
@@ -171,14 +195,17 @@ def _chart(number: int, picture: Picture) -> str:
         "datasets": data,
         # What is the same on both pages is there once.
         "narrowDatasets": {name: rows for name, rows in other.items() if rows != data.get(name)},
-    }
+    } | ({"config": own_config} if own_config else {})
     label = html.escape(safe_text(said, 2000))
+    heading = f'<h3 id="chart-{place}">{tables.text(title)}</h3>\n' if title else ""
+    named = f'aria-labelledby="chart-{place}"' if title else f'aria-label="Chart {place}"'
+    table = "The chart in words and as a table" if tabled else "The chart in words"
     return (
-        f'<figure class="chart" aria-labelledby="chart-{number}">\n<h3 id="chart-{number}">{tables.text(picture.title)}'
-        f'</h3>\n<div class="on-screen" role="img" tabindex="0" aria-label="{label}"></div>\n'
+        f'<figure class="chart" {named}>\n{heading}'
+        f'<div class="on-screen" role="img" tabindex="0" aria-label="{label}"></div>\n'
         '<div class="on-paper" aria-hidden="true"></div>\n'
-        "<figcaption><details><summary>The chart in words and as a table</summary>\n"
-        f"<p>{tables.text(said, 2000)}</p>\n{''.join(picture.tables)}\n</details></figcaption>\n"
+        f"<figcaption><details><summary>{table}</summary>\n"
+        f"<p>{tables.text(said, 2000)}</p>\n{''.join(tabled)}\n</details></figcaption>\n"
         f'<script type="application/json" class="chart-data">{in_script(drawn)}</script>\n</figure>'
     )
 

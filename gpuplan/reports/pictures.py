@@ -34,6 +34,12 @@ class Picture:
         wide, narrow = self.draw(WIDE).to_dict(), self.draw(NARROW).to_dict()
         return wide, narrow
 
+    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
+        return self.draw(WIDE)._repr_mimebundle_(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Picture {self.title!r}>"
+
 
 def pictures(comparison: SideBySide[Any]) -> list[Picture]:
     """The charts of a comparison, in reading order."""

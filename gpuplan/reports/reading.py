@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 from gpuplan.inputs.errors import InputError, Mistake
 from gpuplan.reports.page import FORMAT, FORMAT_VERSION, LIVE_FORMAT
 from gpuplan.reports.runs import Choices
+
+#: What a page of a notebook says of itself (`gpuplan.reports.notebook_page`).
+NOTEBOOK_FORMAT = "gpuplan-notebook-report"
 
 #: Bytes of a page that is read at most.
 MOST_BYTES = 400_000_000
@@ -100,7 +104,7 @@ def read_page(path: str | Path) -> Page:
         For a file that is no report, is damaged, or comes from a later version, with the reason in a sentence.
     """
     source = Path(path).name
-    text = _text(Path(path), source)
+    text = page_text(path)
     reader = _Reader()
     reader.feed(text)
     reader.close()
@@ -121,7 +125,21 @@ def read_page(path: str | Path) -> Page:
     return Page(source, text, **record, scenario=scenario, figures=tuple(_shown(reader.cells, source)))
 
 
-def _text(path: Path, source: str) -> str:
+def generator_of(text: str) -> str:
+    """What a page says has made it; empty where it says nothing."""
+    found = re.search(r'<meta name="generator" content="([^"]*)">', text[:5_000])
+    return found[1] if found else ""
+
+
+def page_text(path: str | Path) -> str:
+    """The text of a page, with line feeds alone between lines.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read, or is no text.
+    """
+    path, source = Path(path), Path(path).name
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _refusal(source, f"is larger than {MOST_BYTES // 1_000_000} MB: no report is")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.reports.reading import Page, Shown, read_page
-from gpuplan.reports.runs import compared, from_text, settled
+from gpuplan.reports.reading import NOTEBOOK_FORMAT, Page, Shown, generator_of, page_text, read_page
+from gpuplan.reports.runs import Choices, compared, from_text, settled
 from gpuplan.side_by_side import as_text
 
 if TYPE_CHECKING:
@@ -100,13 +101,20 @@ class Verification:
         return f"<Verification of {shorten(self.source)!r}: {' '.join(self.sentences)}>"
 
 
-def verify_report(path: str | Path) -> Verification:
+def verify_report(
+    path: str | Path, *, run_notebook: bool = False, folder: Path | None = None, time_limit_s: float = 600.0
+) -> Verification:
     """Recompute every figure of a report.
 
     Parameters
     ----------
     path
         A page that `gpuplan.report` or ``gpuplan report`` wrote.
+    run_notebook
+        Whether the notebook in a page is run again and the whole page compared: a notebook is a program, so only for
+        pages of people you trust. Without it, figures are computed from the scenarios in the page.
+    folder, time_limit_s
+        Where a notebook runs (default: in the working folder), and its seconds in all.
 
     Raises
     ------
@@ -115,38 +123,51 @@ def verify_report(path: str | Path) -> Verification:
     """
     from gpuplan.reports.words import versions
 
+    text = page_text(path)
+    if generator_of(text).startswith(f"{NOTEBOOK_FORMAT} "):
+        from gpuplan.reports.notebook_verify import verify_notebook
+
+        return verify_notebook(
+            Path(path).name, text, run=run_notebook, folder=folder, time_limit_s=time_limit_s
+        )
     found = read_page(path)
-    comparison = _computed(found)
-    here = versions()
-    differ = {
-        name: (found.versions.get(name, ""), here.get(name, ""))
-        for name in sorted({*found.versions, *here})
-        if found.versions.get(name) != here.get(name)
-    }
+    if run_notebook:
+        raise InputError(
+            found.source, [Mistake("", "is the report of a scenario: there is no notebook to run")]
+        )
+    comparison = recomputed(found.source, found.kind, found.scenario, found.choices, found.notes)
+    differ = differing(found.versions, versions())
     fits = comparison.scenario.fingerprint == found.fingerprint
     same = None if differ else _same_page(found, comparison)
     return Verification(found.source, tuple(_verdicts(found, comparison)), fits, same, differ)
 
 
-def _computed(found: Page) -> SideBySide[Any]:
+def differing(was: Mapping[str, str], here: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Versions that are not the same there and here."""
+    names = sorted({*was, *here})
+    return {
+        name: (was.get(name, ""), here.get(name, "")) for name in names if was.get(name) != here.get(name)
+    }
+
+
+def recomputed(source: str, kind: str, text: str, choices: Choices, notes: Sequence[str]) -> SideBySide[Any]:
+    """The results of a scenario in a page; whatever the page asks for passes the border that people's wishes pass.
+
+    Raises
+    ------
+    InputError
+        For a scenario with mistakes, and choices that do not fit it.
+    """
     try:
-        scenario = from_text(found.scenario, f"scenario in {found.source}", found.notes)
-        of_search = scenario.kind == "allocation"
-        # Whatever a page asks for passes the border that people's wishes pass.
-        _, choices = settled(
-            scenario,
-            found.choices.policies,
-            found.choices.seed if of_search else None,
-            found.choices.iterations,
-        )
-        if scenario.kind != found.kind or choices != found.choices:
+        scenario = from_text(text, f"scenario in {source}", notes)
+        seed = choices.seed if scenario.kind == "allocation" else None
+        _, settled_choices = settled(scenario, choices.policies, seed, choices.iterations)
+        if scenario.kind != kind or settled_choices != choices:
             rule = "is damaged: its record and its scenario do not fit each other"
-            raise InputError(found.source, [Mistake("", rule)])
+            raise InputError(source, [Mistake("", rule)])
         return compared(scenario, choices)
     except RecursionError as error:
-        raise InputError(
-            found.source, [Mistake("", "is damaged: its scenario is nested too deep")]
-        ) from error
+        raise InputError(source, [Mistake("", "is damaged: its scenario is nested too deep")]) from error
 
 
 def _same_page(found: Page, comparison: SideBySide[Any]) -> bool:
@@ -165,7 +186,7 @@ def _verdicts(found: Page, comparison: SideBySide[Any]) -> list[Verdict]:
         for figure, value in values.items():
             unit = comparison.units.get(figure, "rules")
             key = (number, figure)
-            made.append(_verdict(policy, figure, value, unit, shown.pop(key, None), often[key]))
+            made.append(verdict(policy, figure, value, unit, shown.pop(key, None), often[key]))
     for one in shown.values():
         made.append(
             Verdict(f"policy {one.policy + 1}", shorten(one.figure), one.text, "", "there is no such figure")
@@ -173,7 +194,8 @@ def _verdicts(found: Page, comparison: SideBySide[Any]) -> list[Verdict]:
     return made
 
 
-def _verdict(policy: str, figure: str, value: Any, unit: str, said: Shown | None, often: int) -> Verdict:
+def verdict(policy: str, figure: str, value: Any, unit: str, said: Shown | None, often: int) -> Verdict:
+    """Compare a figure as a page shows it (`often` times) with the computed value."""
     computed = as_text(value, unit)
     if said is None:
         return Verdict(policy, figure, "", computed, "missing in the report")
