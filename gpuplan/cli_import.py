@@ -227,7 +227,8 @@ def _with_advice(error: InputError, options: argparse.Namespace) -> str:
         return f"{error}\n--accept-guess takes columns so; --columns says what they are (elapsed=Used:min)."
     if options.keep_going or not rows or options.format in ("prometheus", "hourly"):
         return str(error)
-    lines = "this line, and says" if len(rows) == 1 else f"these {len(rows):,} lines, and says"
+    many = "these lines" if any(mistake.more for mistake in error.mistakes) else f"these {len(rows):,} lines"
+    lines = f"{'this line' if len(rows) == 1 else many}, and says"
     return f"{error}\n--keep-going imports the file without {lines} so."
 
 

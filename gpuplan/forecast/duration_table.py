@@ -98,7 +98,8 @@ def read_rows(rows: "pd.DataFrame") -> "pd.DataFrame":
             for place in wrong.to_numpy().nonzero()[0][:_MOST_ROWS]:
                 mistakes.append(Mistake(f"rows.{place}.{name}", rule, rows[name].iloc[[place]].tolist()[0]))
             if (beyond := int(wrong.sum()) - _MOST_ROWS) > 0:
-                mistakes.append(Mistake(f"rows.*.{name}", f"{rule}; {beyond:,} more rows are not"))
+                told = f"{rule}; {beyond:,} more rows are not"
+                mistakes.append(Mistake(f"rows.*.{name}", told, more=beyond))
     if mistakes:
         raise InputError("jobs to predict", mistakes)
     return read

@@ -145,7 +145,7 @@ def _refuse_short_rows(path: str | Path, cells: int, rows: int) -> None:
         rule = f"must have {cells} cells, as the header has"
         found = [Mistake(f"line {line}", rule, line=line) for line in lines[:_NAMED]]
         more = len(lines) - len(found)
-        rest = [Mistake("", f"{more:,} more lines are too short")] if more else []
+        rest = [Mistake("", f"{more:,} more lines are too short", more=more)] if more else []
         raise InputError(source, [*found, *rest])
 
 

@@ -36,12 +36,15 @@ class Mistake:
         What was found; `MISSING` where there is nothing to show.
     line
         Line of the file, 1-based; ``None`` where there is no file.
+    more
+        Lines or rows that it only counts, because so many others are named with the same rule; 0 where it is one.
     """
 
     path: str
     rule: str
     value: Any = MISSING
     line: int | None = None
+    more: int = 0
 
     def __str__(self) -> str:
         where = self.path or (f"line {self.line}" if self.line is not None else "")
@@ -65,12 +68,17 @@ class InputError(ValueError):
         self.mistakes: tuple[Mistake, ...] = tuple(mistakes)
         super().__init__(source, self.mistakes)  # these arguments let the error be pickled
 
+    @property
+    def count(self) -> int:
+        """How many mistakes there are, those included that are only counted."""
+        return sum(mistake.more or 1 for mistake in self.mistakes)
+
     def __str__(self) -> str:
-        count = len(self.mistakes)
+        count = self.count
         lines = [f"{shorten(self.source, 200) or repr('')}: {count} mistake{'s' if count != 1 else ''}"]
         lines += [f"  {mistake}" for mistake in self.mistakes[:SHOWN]]
-        if count > SHOWN:
-            lines.append(f"  ... and {count - SHOWN} more")
+        if rest := sum(mistake.more or 1 for mistake in self.mistakes[SHOWN:]):
+            lines.append(f"  ... and {rest} more")
         return "\n".join(lines)
 
 

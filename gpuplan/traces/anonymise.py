@@ -82,7 +82,7 @@ def anonymised(
 
 def without_value(mistake: Mistake) -> Mistake:
     """A mistake that does not show what was found: a row out of place may have a name in any column."""
-    return Mistake(mistake.path, mistake.rule, MISSING, mistake.line)
+    return replace(mistake, value=MISSING)
 
 
 def without_values(error: InputError, source: str) -> InputError:

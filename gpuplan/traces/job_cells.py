@@ -57,9 +57,8 @@ class JobCells:
         self.wrong: Bools = np.zeros(len(sheet), np.bool_)
         self.mistakes: list[Mistake] = list(sheet.ragged[:NAMED])
         if len(sheet.ragged) > NAMED:
-            self.mistakes.append(
-                Mistake("", f"{len(sheet.ragged) - NAMED:,} more lines have too few or many cells")
-            )
+            more = len(sheet.ragged) - NAMED
+            self.mistakes.append(Mistake("", f"{more:,} more lines have too few or many cells", more=more))
         self.changed: dict[str, int] = {}
         self.notes: list[str] = list(sheet.notes)
         self._rows: Bools = ~sheet.totals
@@ -94,8 +93,8 @@ class JobCells:
             Mistake(f"line {lines[row]}, {column}", rule, cells[row], int(lines[row]))
             for row in rows[:NAMED].tolist()
         ]
-        if len(rows) > NAMED:
-            self.mistakes.append(Mistake(column, f"{rule}; so must {len(rows) - NAMED:,} more rows"))
+        if (more := len(rows) - NAMED) > 0:
+            self.mistakes.append(Mistake(column, f"{rule}; so must {more:,} more rows", more=more))
 
     def note(self, what: str, rows: Bools) -> None:
         """Count rows that are not taken as they are."""

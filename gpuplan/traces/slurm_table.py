@@ -36,7 +36,7 @@ class Mistakes:
     def all(self) -> list[Mistake]:
         """Every mistake, by line, then those that are only counted."""
         told = sorted(self.found, key=lambda mistake: mistake.line or 0)
-        rest = [Mistake(name, f"{rule}: {n:,} more lines") for (name, rule), n in self.more.items()]
+        rest = [Mistake(name, f"{rule}: {n:,} more lines", more=n) for (name, rule), n in self.more.items()]
         return [*told, *rest]
 
 

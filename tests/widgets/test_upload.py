@@ -117,6 +117,31 @@ def test_without_the_bad_rows_only_when_the_person_says_so(explorer):
     assert explorer.file.imported.account.read == 6
 
 
+def test_more_bad_rows_than_are_named_are_counted_and_can_be_left_out(explorer):
+    rows = "".join(f"x{k},0,1,{-5 if k < 1_500 else 60}\n" for k in range(4_500))
+    upload(explorer, input__csv=f"id,submit_s,gpus,run_s\n{rows}y,0\n")
+    assert said(explorer) == "input.csv: 1,501 mistakes in more than 1,001 lines."
+    assert "... and 1,451 more" in plain(explorer.file.report)
+    assert shown(explorer.file.go_on)
+    assert explorer.file.go_on.description == "Go on without these rows"
+    explorer.file.go_on.click()
+    account = explorer.file.imported.account
+    assert (said(explorer), account.read, account.used) == ("", 4_501, 3_000)
+
+
+def test_more_bad_lines_of_sacct_than_are_named_can_be_left_out(explorer):
+    head = "JobID|AllocTRES|Submit|Start|End|Elapsed|State|Partition|User|Account\n"
+    times = "2026-03-02T08:00:00|2026-03-02T08:00:00|2026-03-02T09:00:00"
+    rows = "".join(
+        f"{k + 1}|gres/gpu=1|{times}|{'soon' if k else '01:00:00'}|COMPLETED|p|u|a\n" for k in range(1_201)
+    )
+    upload(explorer, sacct__txt=head + rows)
+    assert said(explorer) == "sacct.txt: 1,200 mistakes in more than 1,000 lines."
+    assert shown(explorer.file.go_on)
+    explorer.file.go_on.click()
+    assert (said(explorer), len(explorer.scenario.jobs)) == ("", 1)
+
+
 def test_names_of_a_file_stay_text(explorer):
     upload(explorer, input__csv=JOBS)
     explorer.file.go_on.click()

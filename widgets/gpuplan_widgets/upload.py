@@ -146,9 +146,12 @@ class FileOpener:
         self.fold.add_class("gp-file")
         self._offer()
 
-    def _offer(self, rows: int = 0, orders: Sequence[str] = (), *, old: bool = False) -> None:
-        """Show the buttons that make sense now."""
-        self.go_on.description = f"Go on without {'this row' if rows == 1 else f'these {rows:,} rows'}"
+    def _offer(
+        self, rows: int = 0, orders: Sequence[str] = (), *, old: bool = False, counted: bool = False
+    ) -> None:
+        """Show the buttons that make sense now; `counted`: of the rows, more are wrong than are named."""
+        these = f"these {rows:,} rows" if not counted else "these rows"
+        self.go_on.description = f"Go on without {'this row' if rows == 1 else these}"
         shown = {self.go_on: rows > 0, self.dismiss: old}
         shown |= {button: order in orders for order, button in self.confirm.items()}
         for button, wanted in shown.items():
@@ -346,13 +349,12 @@ class FileOpener:
         """Say what is wrong with a file beside the control, and mark the picture as old."""
         self._waits = True
         messages.say(self.said, sentence(error))
-        rows = 0
-        if isinstance(error, InputError):
-            rows = len({one.line for one in error.mistakes if one.line is not None and one.line > 1})
-            whole = any(one.line is None for one in error.mistakes)
-            rows = 0 if whole or path is None or not self._by_rows else rows
+        told = error.mistakes if isinstance(error, InputError) else ()
+        rows = len({one.line for one in told if one.line is not None and one.line > 1})
+        whole = any(one.line is None and not one.more for one in told)
+        rows = 0 if whole or path is None or not self._by_rows else rows
         self.report.value = mistakes_html(error)
-        self._offer(rows, old=True)
+        self._offer(rows, old=True, counted=any(one.more for one in told))
         self.remind()
 
     def remind(self) -> None:

@@ -23,11 +23,12 @@ def sentence(error: Exception) -> str:
     if not isinstance(error, InputError):
         return f"This file cannot be opened ({type(error).__name__}: {shorten(str(error), 200)})."
     lines = {mistake.line for mistake in error.mistakes if mistake.line is not None}
+    counted = any(mistake.more for mistake in error.mistakes)  # others are not named
     source = shorten(error.source.replace("\\", "/").rpartition("/")[2] or "The file", 80)
     if len(lines) < 2 and len(error.mistakes) <= _SPELLED:
         return f"{source}: {'; '.join(map(str, error.mistakes))}."
-    where = f" in {len(lines):,} lines" if len(lines) > 1 else ""
-    return f"{source}: {len(error.mistakes):,} mistakes{where}."
+    where = f" in {'more than ' if counted else ''}{len(lines):,} lines" if len(lines) > 1 else ""
+    return f"{source}: {error.count:,} mistakes{where}."
 
 
 def mistakes_html(error: Exception) -> str:
@@ -38,7 +39,7 @@ def mistakes_html(error: Exception) -> str:
         (str(mistake.line or ""), column_of(mistake), mistake.rule, _found(mistake))
         for mistake in error.mistakes[:ROWS]
     ]
-    more = len(error.mistakes) - ROWS
+    more = sum(mistake.more or 1 for mistake in error.mistakes[ROWS:])
     after = f"<p>... and {more:,} more</p>" if more > 0 else ""
     return _table("What is wrong", ("line", "column", "rule", "text"), rows) + after
 
