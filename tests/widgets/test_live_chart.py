@@ -107,7 +107,7 @@ def test_a_saved_picture_asks_for_no_gesture_and_the_page_goes_on_asking(chromiu
         page.evaluate("window.change('status', 'Compiling')")
         assert note.text_content() == "Compiling"
         page.evaluate("window.change('busy', true)")
-        assert note.text_content() == "Computing …"
+        assert page.locator(".gp-working").text_content() == "Computing …"
         page.evaluate("window.change('busy', false), window.change('status', '')")
         assert note.text_content() == ""
         assert heading.text_content() == "Held (drag to zoom)"

@@ -56,7 +56,8 @@ class ActionBar(anywidget.AnyWidget):
         The buttons, from left to right.
     """
 
-    _esm = (STATIC / "action_bar.js").read_text(encoding="utf-8")
+    # Every explorer has one bar, which also makes the explorer around it work by keys and for screen readers.
+    _esm = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("access.js", "action_bar.js"))
     _css = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("live_chart.css", "explorer.css"))
 
     buttons = t.List(t.Dict()).tag(sync=True)

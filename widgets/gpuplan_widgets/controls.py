@@ -78,7 +78,7 @@ def make(shipped: Sequence[str]) -> Controls:
         swap=W.SelectionSlider(options=[("no cap", NONE)], description="Swap cap (GPUs/step)", **slider),
     )
     for name, widget in controls.named().items():
-        widget.add_class(f"gp-{_CLASSES.get(name, name)}")
+        mark(widget, f"gp-{_CLASSES.get(name, name)}")
         widget.tooltip = _TIPS[name]
         controls.messages[name] = messages.place(f"gp-message-{_CLASSES.get(name, name)}")
     for name in ("curve", "jobs"):
@@ -130,6 +130,13 @@ def layout(controls: Controls) -> Any:
         [control("swap_app"), control("swap"), control("node", "within_node")],
     )
     return box("gp-controls", [box("gp-control-row", row) for row in rows])
+
+
+def mark(widget: Any, css: str) -> None:
+    """Give a control its CSS class; one whose value cannot be typed gets another, which the page heeds."""
+    widget.add_class(css)
+    if isinstance(widget, W.SelectionSlider):
+        widget.add_class("gp-choices")
 
 
 def box(css: str, children: Iterable[Any]) -> Any:

@@ -10,7 +10,7 @@ from gpuplan.fairshare.model import DAY, HOUR, FairshareScenario
 from gpuplan.fairshare.policies import ALL, POLICIES
 from gpuplan.inputs.spans import span_text
 from gpuplan_widgets import messages
-from gpuplan_widgets.controls import box
+from gpuplan_widgets.controls import box, mark
 
 #: Choices of the control over who asks for what when a share moves.
 KEPT, FOLLOWS = "kept", "follows"
@@ -130,7 +130,7 @@ def make() -> FairShareControls:
         opt_out_limit=W.BoundedIntText(16, min=0, max=10**9, description="Opt-out limit (GPUs)", **_WIDE),
     )
     for name, widget in made.named().items():
-        widget.add_class(f"gp-fair-{name.replace('_', '-')}")
+        mark(widget, f"gp-fair-{name.replace('_', '-')}")
         widget.tooltip = _TIPS[name]
     for name in (*made.named(), "budget"):
         made.messages[name] = messages.place(f"gp-message-fair-{name.replace('_', '-')}")

@@ -11,7 +11,7 @@ from gpuplan.packing.model import SECOND, PackingScenario, Pieces
 from gpuplan.packing.policies import EVICTIONS, KINDS, ORDERS, PLACEMENTS
 from gpuplan.packing.words import gib
 from gpuplan_widgets import messages
-from gpuplan_widgets.controls import NONE, box
+from gpuplan_widgets.controls import NONE, box, mark
 from gpuplan_widgets.packing_gallery import offered
 from gpuplan_widgets.packing_spread import Spread
 
@@ -218,7 +218,7 @@ def make() -> PackingControls:
     )
     for name, widget in made.named().items():
         css = name.replace("_", "-")
-        widget.add_class(f"gp-pack-{css}")
+        mark(widget, f"gp-pack-{css}")
         widget.tooltip = _TIPS[name]
         made.messages[name] = messages.place(f"gp-message-pack-{css}")
     return made

@@ -43,7 +43,7 @@ class RollingAccount:
     def parts(self, margin: Any) -> Any:
         """The tables as a box that wraps; the control of the margin stands over the risk."""
         # A least height, so that the page does not jump while the days play.
-        wide = {"flex": "1 1 440px", "min_width": "0", "overflow": "auto"}
+        wide = {"flex": "1 1 440px", "min_width": "0", "overflow": "visible"}
         columns = [
             W.VBox([self.figures, self.promised], layout=W.Layout(**wide)),
             W.VBox([margin, self.risk, self.idle], layout=W.Layout(min_height="420px", **wide)),

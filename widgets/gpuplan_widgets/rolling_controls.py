@@ -8,8 +8,7 @@ import ipywidgets as W
 
 from gpuplan.allocation.rolling_run import RollingRun
 from gpuplan_widgets import messages
-from gpuplan_widgets.controls import box
-from gpuplan_widgets.rolling_names import PlayNames
+from gpuplan_widgets.controls import box, mark
 
 #: Most days that the slider offers, and the largest number of a seed.
 MOST_DAYS, MOST_SEED = 28, 9999
@@ -122,7 +121,7 @@ def make_days() -> DaysControls:
     )
     for name, widget in made.named().items():
         css = f"gp-roll-{name.replace('_', '-')}"
-        widget.add_class(css)
+        mark(widget, css)
         widget.tooltip = _TIPS[name]
         made.messages[name] = messages.place(f"gp-message-roll-{name.replace('_', '-')}")
     return made
@@ -206,7 +205,7 @@ def layout_moment(controls: MomentControls) -> Any:
     rows = (
         [controls.policy],
         [controls.moment, controls.where],
-        [*steps, PlayNames()],
+        steps,
         [hint],
     )
     return box("gp-controls", [W.HBox(row, layout=W.Layout(**wrap)) for row in rows])

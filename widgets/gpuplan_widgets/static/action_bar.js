@@ -1,4 +1,4 @@
-// Buttons that copy or save what Python hands over, and what the explorer's page needs beside its widgets.
+// Buttons that copy or save what Python hands over; access.js, which comes before, mends the explorer around them.
 
 function download(text, name) {
   const url = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
@@ -63,42 +63,18 @@ function render({ model, el }) {
   };
   model.on("msg:custom", heard);
 
-  // ipywidgets' sliders have a visible description but no accessible name; give them the same words.
   const near = () => el.closest(".gp-explorer");
-  function name() {
-    for (const handle of near()?.querySelectorAll(".noUi-handle") ?? []) {
-      const label = handle.closest(".widget-inline-hbox")?.querySelector(".widget-label");
-      const text = label?.textContent;
-      if (text && handle.getAttribute("aria-label") !== text) handle.setAttribute("aria-label", text);
-      follow(handle);
-    }
-  }
-  // A slider's value is said as its readout shows it ("24 h", not the place 3 in a list).
-  const readings = new Map();
-  function follow(handle) {
-    const row = handle.closest(".widget-inline-hbox");
-    const readout = row?.querySelector(".widget-readout");
-    if (!readout || readings.has(handle)) return;
-    const say = () => {
-      const text = readout.textContent.trim();
-      if (text && handle.getAttribute("aria-valuetext") !== text) handle.setAttribute("aria-valuetext", text);
-    };
-    const watch = new MutationObserver(say);
-    watch.observe(readout, { childList: true, characterData: true, subtree: true });
-    watch.observe(handle, { attributes: true, attributeFilter: ["aria-valuetext"] });
-    readings.set(handle, watch);
-    say();
-  }
   function band() {
     const [from, to] = model.get("band");
     near()?.style.setProperty("--gp-band-from", from + "%");
     near()?.style.setProperty("--gp-band-to", to + "%");
   }
-  const timers = [0, 300, 1500].map((ms) => setTimeout(() => { name(); band(); }, ms));
+  const timers = [0, 300, 1500].map((ms) => setTimeout(band, ms));
   model.on("change:band", band);
+  const mute = accessible(el);
   return () => {
     timers.forEach(clearTimeout);
-    readings.forEach((watch) => watch.disconnect());
+    mute();
     model.off("msg:custom", heard);
     model.off("change:band", band);
     root.remove();

@@ -243,8 +243,9 @@ function render({ model, el }) {
   svg.addEventListener("pointercancel", release);
   svg.addEventListener("lostpointercapture", release);
 
-  svg.addEventListener("focusin", (event) => {
-    const step = Number(event.target.dataset?.step);
+  // Not on the drawing itself, which Chromium would make a stop of its own for the tab key.
+  root.addEventListener("focusin", (event) => {
+    const step = Number(event.target.dataset?.step ?? NaN);
     if (Number.isInteger(step) && step !== current) { current = step; draw(); }
   });
   svg.addEventListener("keydown", (event) => {

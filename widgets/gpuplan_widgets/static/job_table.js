@@ -50,7 +50,10 @@ function render({ model, el }) {
   said.setAttribute("role", "status");
   const foot = node("div", "gp-jobs-foot");
   foot.append(add, said);
-  root.append(scroller, foot);
+  const past = node("button", "gp-button gp-jobs-past", "Past the jobs");
+  past.type = "button";
+  past.addEventListener("click", () => add.focus());
+  root.append(past, scroller, foot);
   el.append(root);
 
   const lines = new Map();      // row id -> { tr, inputs, messages, ... }

@@ -13,6 +13,9 @@ function shelf() {
   return globalThis[KEY];
 }
 
+// Entries of the list of what can be picked.
+const MOST_PICKED = 60;
+
 const isDark = () => document.body.dataset.jpThemeLight === "false";
 
 function toRows(columns) {
@@ -90,6 +93,51 @@ function guardBrushes(spec) {
   return spec;
 }
 
+// A legend that picks what stands out hears clicks only; the same choice as a list, for keys too.
+function pickedByKeys(choose) {
+  const element = document.createElement("select");
+  element.className = "gp-chart-pick";
+  element.setAttribute("aria-label", "Highlight in the chart");
+  element.title = "What stands out in the chart, as a click in its legend";
+  element.hidden = true;
+  let param = null;
+  element.addEventListener("change", () => {
+    choose(`${param.name}_${param.select.fields[0]}_legend`, element.value || null);
+  });
+  element.addEventListener("keydown", (event) => event.stopPropagation());
+  return {
+    element,
+    // Another specification: nothing is picked in it yet.
+    embedded(spec, view) {
+      param = (spec.params ?? []).find((one) => one.bind === "legend" && one.select?.fields?.length === 1) ?? null;
+      element.value = "";
+      if (!param) return;
+      const { name, select: { fields: [field] } } = param;
+      view.addSignalListener(name, (_, picked) => {
+        const values = picked[field] ?? [];
+        element.value = values.length === 1 ? values[0] : "";
+      });
+    },
+    offer(data) {
+      const field = param?.select.fields[0];
+      const values = new Set();
+      for (const [name, columns] of Object.entries(data ?? {}))
+        if (name.endsWith("_bars")) for (const value of columns[field] ?? []) if (value) values.add(value);
+      element.hidden = values.size < 2;
+      const texts = ["", ...values].slice(0, MOST_PICKED);
+      if (texts.length === element.options.length && texts.every((text, i) => element.options[i].value === text)) return;
+      const before = element.value;
+      element.replaceChildren(...texts.map((text) => {
+        const option = document.createElement("option");
+        option.value = text;
+        option.textContent = text || "highlight: nothing";
+        return option;
+      }));
+      element.value = values.has(before) ? before : "";
+    },
+  };
+}
+
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "gp-chart";
@@ -99,7 +147,13 @@ function render({ model, el }) {
   const note = document.createElement("span");
   note.className = "gp-old-note";
   note.setAttribute("role", "status");
-  bar.append(note);
+  // What only the eye needs: the figure is busy, which a screen reader is told by the figure itself.
+  const working = document.createElement("span");
+  working.className = "gp-working";
+  working.setAttribute("aria-hidden", "true");
+  bar.append(note, working);
+  const chooser = pickedByKeys((signal, value) => view?.signal(signal, value).runAsync());
+  bar.append(chooser.element);
   const scroller = document.createElement("div");
   scroller.className = "gp-chart-scroll";
   scroller.tabIndex = 0;
@@ -163,6 +217,7 @@ function render({ model, el }) {
     view = made.view;
     held = { ...payload.data };
     rows = {};               // Vega-Lite has copied them
+    chooser.embedded(spec, view);
     done(payload);
   }
 
@@ -187,6 +242,7 @@ function render({ model, el }) {
 
   function done(payload) {
     shown = payload;
+    chooser.offer(payload.data);
     failure.textContent = "";
     root.dataset.rev = payload.rev ?? "";
     root.dataset.paints = String(1 + Number(root.dataset.paints ?? 0));
@@ -244,13 +300,18 @@ function render({ model, el }) {
     bar.append(button);
   }
 
+  function put(place, text) {
+    if (place.textContent !== text) place.textContent = text;
+  }
+
   function marks() {
     const old = model.get("old");
     const busy = model.get("busy");
     root.classList.toggle("gp-old", old);
     root.classList.toggle("gp-busy", busy);
     root.setAttribute("aria-busy", String(busy));
-    note.textContent = old ? model.get("note") : busy ? "Computing …" : model.get("status");
+    put(note, old ? model.get("note") : model.get("status"));
+    put(working, busy && !old ? "Computing …" : "");
     root.setAttribute("aria-label", (old ? model.get("note") + ". " : "") + model.get("label"));
   }
 
