@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gpuplan.forecast.quantization import estimate_quantization
     from gpuplan.forecast.training import estimate_training
     from gpuplan.inputs.errors import InputError
+    from gpuplan.lessons.course import check
+    from gpuplan.lessons.glossary import glossary
     from gpuplan.loading import (
         certify,
         compare,
@@ -76,6 +78,7 @@ _HOMES = {
     "Verification": "gpuplan.reports.verify",
     "Sweep": "gpuplan.sweeps.result",
     "certify": "gpuplan.loading",
+    "check": "gpuplan.lessons.course",
     "compare": "gpuplan.loading",
     "coverage_risk": "gpuplan.allocation.lookahead",
     "end_of_world": "gpuplan.loading",
@@ -84,6 +87,7 @@ _HOMES = {
     "estimate_quantization": "gpuplan.forecast.quantization",
     "estimate_training": "gpuplan.forecast.training",
     "fit_durations": "gpuplan.forecast.durations",
+    "glossary": "gpuplan.lessons.glossary",
     "idle_windows": "gpuplan.allocation.lookahead",
     "import_file": "gpuplan.traces.importing",
     "import_history": "gpuplan.traces.importing",
@@ -130,7 +134,9 @@ __all__ = [
     "Sweep",
     "Verification",
     "__version__",
+    "ask",
     "certify",
+    "check",
     "compare",
     "coverage_risk",
     "end_of_world",
@@ -140,6 +146,7 @@ __all__ = [
     "estimate_training",
     "explore",
     "fit_durations",
+    "glossary",
     "idle_windows",
     "import_file",
     "import_history",
@@ -160,6 +167,24 @@ __all__ = [
     "verify_report",
     "weekly_profile",
 ]
+
+
+def ask(id: Any) -> Any:
+    """An exercise of the lessons as a form: a question, a field, a button, and what is said to the answer.
+
+    Parameters
+    ----------
+    id
+        Number of the exercise, such as ``"1.2"``; `check` takes the same number and an answer.
+
+    Raises
+    ------
+    InputError
+        Where there is no such exercise.
+    """
+    from gpuplan_widgets.exercise import ExerciseForm
+
+    return ExerciseForm(id)
 
 
 def explore(scenario: Any = "mixed-day", **options: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpuplan_widgets.curve_editor import CurveEditor
+    from gpuplan_widgets.exercise import ExerciseForm
     from gpuplan_widgets.explorer import AllocationExplorer
     from gpuplan_widgets.fairshare import FairShareExplorer
     from gpuplan_widgets.job_table import JobTable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AllocationExplorer": "explorer",
     "CurveEditor": "curve_editor",
+    "ExerciseForm": "exercise",
     "FairShareExplorer": "fairshare",
     "JobTable": "job_table",
     "LiveChart": "live_chart",
@@ -27,6 +29,7 @@ _HOMES = {
 __all__ = [
     "AllocationExplorer",
     "CurveEditor",
+    "ExerciseForm",
     "FairShareExplorer",
     "JobTable",
     "LiveChart",
