@@ -1,11 +1,12 @@
 """What the app answers: home, pages, the state and the end of a kernel, files of the front end."""
 
-import json
+import asyncio
 from typing import Any
 
 from jupyter_server.auth.login import LoginFormHandler
 from jupyter_server.base.handlers import JupyterHandler
 from tornado import web
+from tornado.iostream import StreamClosedError
 
 from gpuplan.app.kernels import Full, Kernels
 from gpuplan.app.render import Renderer, page_config
@@ -117,7 +118,7 @@ class Show(Handler):
             raise web.HTTPError(404)
         if self.without_token():
             return
-        if not self.kernels.has_room():
+        if page.computes and not self.kernels.has_room():
             raise web.HTTPError(503)
         await self._write(page)
 
@@ -126,30 +127,31 @@ class Show(Handler):
         self.set_header("X-Accel-Buffering", "no")  # a proxy shows what is there
         self.write(self.draw("head.html", page=page))
         await self.flush()
+        start = asyncio.create_task(self._start(page)) if page.computes else None
         try:
-            kernel_id = await self.kernels.start_for(self.visitor, self._environment(page))
+            async for part in Renderer(page, self.settings["options"], self.log).parts(start):
+                self.write(part)
+                await self.flush()
         except Full:
             self.finish(self.draw("stop.html", sentence=" ".join(SENTENCES[503]), retry=20))
             return
+        except StreamClosedError:
+            return  # the visitor has gone; so will the kernel
         except Exception:
-            self.log.exception("A kernel could not be started")
-            self.finish(self.draw("stop.html", sentence="The page could not be started.", retry=0))
+            self.log.exception("%s could not be written", page.address)
+            self.finish(self.draw("stop.html", sentence="This page could not be started.", retry=0))
             return
-        config = page_config(self.settings, kernel_id)
-        self.write(f'<script id="jupyter-config-data" type="application/json">{_json(config)}</script>')
-        renderer = Renderer(self.kernels.get_kernel(kernel_id), self.settings["options"], self.log)
-        async for part in renderer.parts(page):
-            self.write(part)
-            await self.flush()
-        self.finish(self.draw("foot.html", kernel_id=kernel_id))
+        kernel_id = start.result().kernel_id if start else None
+        config = page_config(self.settings, kernel_id) if kernel_id else None
+        self.finish(self.draw("foot.html", kernel_id=kernel_id, config=config))
+        self.kernels.written(kernel_id)
+
+    async def _start(self, page: Page) -> Any:
+        """The page's kernel."""
+        return self.kernels.get_kernel(await self.kernels.start_for(self.visitor, self._environment(page)))
 
     def _environment(self, page: Page) -> dict[str, str]:
         return {"GPUPLAN_APP_QUERY": self.request.query[:20_000], "GPUPLAN_APP_PAGE": page.address}
-
-
-def _json(value: Any) -> str:
-    """JSON for a script element."""
-    return json.dumps(value).replace("<", "\\u003c")
 
 
 class Kernel(Handler):
@@ -163,9 +165,8 @@ class Kernel(Handler):
 
     async def post(self, kernel_id: str) -> None:
         """End it: its page is closed."""
-        if not self.kernels.is_of(kernel_id, self.visitor):
-            raise web.HTTPError(404)
-        await self.kernels.end(kernel_id, "The page was closed.")
+        if self.kernels.is_of(kernel_id, self.visitor):
+            await self.kernels.end(kernel_id, "The page was closed.")
         self.set_status(204)
         self.finish()
 

@@ -43,7 +43,7 @@ class Guest:
     folder: Path
     began: float = field(default_factory=time.monotonic)
     touched: float = field(default_factory=time.monotonic)
-    left: float | None = field(default_factory=time.monotonic)
+    left: float | None = None
     pid: int | None = None
     sockets: set[Any] = field(default_factory=set)
 
@@ -131,6 +131,12 @@ class Kernels(AsyncMappingKernelManager):
         cpu_s = max(1, round(60 * self.options.cpu_min))
         folder = str(self.guests[kernel_id].folder)
         return {"env": env, "folder": folder, "memory_mb": self.options.memory_mb, "cpu_s": cpu_s}
+
+    def written(self, kernel_id: str | None) -> None:
+        """A page was written whole: from now on its kernel waits for its socket."""
+        guest = self.guests.get(kernel_id or "")
+        if guest is not None and not guest.sockets:
+            guest.left = time.monotonic()
 
     def is_of(self, kernel_id: str, visitor: str | None) -> bool:
         """Whether a kernel is there and a visitor's own."""

@@ -23,6 +23,10 @@ from typing import Any
 LOOK_S = 0.1
 
 
+#: Widgets that modules keep for all explorers, such as layouts.
+shared: list[Any] = []
+
+
 def warm() -> None:
     """Load whatever pages use and make each explorer once, so that kernels find it done."""
     import ipykernel.ipkernel
@@ -31,11 +35,16 @@ def warm() -> None:
     import ipywidgets
     import pandas  # noqa: F401
     from IPython.display import Markdown  # noqa: F401
+    from ipywidgets.widgets.widget import _instances
 
     import gpuplan.app.page as page
+    import gpuplan_widgets as widgets
     from gpuplan.lab import compile_kernels
 
     compile_kernels()
+    for name in widgets.__all__:
+        getattr(widgets, name)
+    shared.extend(_instances.values())
     for name in page.MAKERS:
         page.made(name, {})
     ipywidgets.Widget.close_all()
@@ -94,6 +103,7 @@ def become_kernel(channel: socket.socket, asked: dict[str, Any]) -> None:
     status = 1
     try:
         channel.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # advice for people at a terminal
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
@@ -112,7 +122,11 @@ def become_kernel(channel: socket.socket, asked: dict[str, Any]) -> None:
             "--HistoryManager.enabled=False",
             "--IPKernelApp.quiet=True",
         ]
-        IPKernelApp.launch_instance(argv=arguments)
+        app = IPKernelApp.instance()
+        app.initialize(arguments)
+        for widget in shared:
+            widget.open()  # to this kernel's page
+        app.start()
         status = 0
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 1

@@ -1,7 +1,7 @@
 """From a page's cells to HTML, cell by cell: prose as it is, what code shows in its place, no code, no traceback."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from html import escape
 from typing import Any
 
@@ -45,62 +45,77 @@ def page_config(settings: dict[str, Any], kernel_id: str) -> dict[str, Any]:
 
 
 class Renderer:
-    """Runs and writes one page.
+    """Writes one page.
 
     Parameters
     ----------
-    kernel
-        Manager of the page's kernel.
+    page
+        What is written.
     options
         With the longest computation.
     log
         Takes what must not be on the page.
     """
 
-    def __init__(self, kernel: Any, options: Options, log: Any) -> None:
-        self._kernel, self._options, self._log = kernel, options, log
+    def __init__(self, page: Page, options: Options, log: Any) -> None:
+        self._page, self._options, self._log = page, options, log
+        self._executor: Any = None
+        self._ended = False
 
-    async def parts(self, page: Page) -> AsyncIterator[str]:
-        """HTML of the page's cells, each as soon as it is there."""
-        notebook = nbformat.v4.new_notebook(
-            cells=[
-                (nbformat.v4.new_code_cell if is_code else nbformat.v4.new_markdown_cell)(text)
-                for is_code, text in page.cells
-            ]
-        )
-        executor = VoilaExecutor(notebook, km=self._kernel, timeout=round(2 * self._options.seconds))
-        executor.kc = await executor.async_start_new_kernel_client()
+    async def parts(self, kernel: Awaitable[Any] | None) -> AsyncIterator[str]:
+        """HTML of the page's cells, each as soon as it is there.
+
+        Parameters
+        ----------
+        kernel
+            Manager of the page's kernel once there is one; None for a page that needs none.
+        """
+        cells = self._page.cells
         try:
-            count = len(notebook.cells)
-            for number, cell in enumerate(notebook.cells):
-                yield f"<script>gpuplanApp.progress({number}, {count})</script>\n"
-                if cell.cell_type == "markdown":
-                    yield markdown(cell.source)
-                    continue
-                wrong = await self._run(executor, cell, number)
-                yield outputs(cell.outputs) if wrong is None else said(wrong)
-                if wrong == ENDED:
-                    return
+            for number, cell in enumerate(cells):
+                if cell.fate == "prose":
+                    yield markdown(cell.text)
+                elif cell.fate == "kept":
+                    yield kept(cell.outputs)
+                else:
+                    assert kernel is not None
+                    yield f"<script>gpuplanApp.progress({number}, {len(cells)})</script>\n"
+                    shown, wrong = await self._run(kernel, cell.text, number)
+                    if cell.fate == "run":
+                        yield kept(cell.outputs)
+                    else:
+                        yield said(wrong) if wrong else outputs(shown)
         finally:
-            executor.kc.stop_channels()
+            if self._executor is not None:
+                self._executor.kc.stop_channels()
 
-    async def _run(self, executor: Any, cell: Any, number: int) -> str | None:
-        """Run a cell; None, or a sentence in place of what it would have shown."""
+    async def _run(self, kernel: Awaitable[Any], code: str, number: int) -> tuple[list[Any], str]:
+        """Run a cell: what it shows, and a sentence if that is nothing."""
+        if self._ended:
+            return [], ENDED
+        if self._executor is None:
+            manager = await kernel
+            empty = nbformat.v4.new_notebook()
+            self._executor = VoilaExecutor(empty, km=manager, timeout=round(2 * self._options.seconds))
+            self._executor.kc = await self._executor.async_start_new_kernel_client()
+        cell = nbformat.v4.new_code_cell(code)
+        self._executor.nb.cells = [cell]
         try:
-            await executor.async_execute_cell(cell, number, store_history=False)
+            await self._executor.async_execute_cell(cell, 0, store_history=False)
         except CellExecutionError as error:
-            self._log.error("A cell of a page failed: %s", error)
-            return FAILED
+            self._log.error("cell %d of %s failed: %s", number, self._page.address, error)
+            return [], FAILED
         except CellTimeoutError:
-            return TOO_LONG
+            return [], TOO_LONG
         except (DeadKernelError, RuntimeError):
-            return ENDED
-        return None
+            self._ended = True
+            return [], ENDED
+        return cell.outputs, ""
 
 
 def markdown(source: str) -> str:
     """A cell of prose."""
-    renderer = IPythonRenderer(escape=False, anchor_link_text="")
+    renderer = IPythonRenderer(escape=False, exclude_anchor_links=True)
     text = MarkdownWithMath(renderer=renderer).render(source)
     return (
         '<div class="jp-Cell jp-MarkdownCell gp-app-prose"><div class="jp-RenderedHTMLCommon jp-RenderedMarkdown '
@@ -108,23 +123,35 @@ def markdown(source: str) -> str:
     )
 
 
-def outputs(found: list[Any]) -> str:
-    """What a cell shows; the front end draws it."""
+def kept(found: Iterable[Any]) -> str:
+    """What a cell showed when it was committed."""
+    drawn = "".join(f'<div class="jp-OutputArea-child">{_kept(one)}</div>' for one in found)
+    return f'<div class="jp-Cell jp-CodeCell gp-app-kept">{drawn}</div>\n' if drawn else ""
+
+
+def _kept(one: Any) -> str:
+    data = one.get("data", {})
+    plain = _text(data.get("text/plain", one.get("text", "")))
+    if "image/png" in data:
+        return f'<img alt="{escape(plain)}" src="data:image/png;base64,{_text(data["image/png"]).strip()}">'
+    if "text/markdown" in data:
+        return markdown(_text(data["text/markdown"]))
+    if "text/html" in data:
+        return f'<div class="jp-RenderedHTMLCommon jp-RenderedHTML">{_text(data["text/html"])}</div>'
+    return f'<div class="jp-RenderedText"><pre>{escape(plain)}</pre></div>' if plain else ""
+
+
+def outputs(found: Iterable[Any]) -> str:
+    """What a cell shows now; the front end draws it."""
     drawn = "".join(_output(one) for one in found)
-    return (
-        f'<div class="jp-Cell jp-CodeCell"><div class="jp-OutputArea jp-Cell-outputArea">{drawn}</div></div>\n'
-        if drawn
-        else ""
-    )
+    box = '<div class="jp-Cell jp-CodeCell"><div class="jp-OutputArea jp-Cell-outputArea">'
+    return f"{box}{drawn}</div></div>\n" if drawn else ""
 
 
 def _output(one: Any) -> str:
-    if one.output_type == "stream":
-        if one.name != "stdout":
-            return ""
-        text = f"<pre>{escape(one.text)}</pre>"
-        return f'<div class="jp-OutputArea-child"><div class="jp-RenderedText jp-OutputArea-output">{text}</div></div>'
-    if one.output_type not in ("display_data", "execute_result"):
+    if one["output_type"] == "stream":
+        return kept([one]) if one["name"] == "stdout" else ""
+    if one["output_type"] not in ("display_data", "execute_result"):
         return ""
     plain = json.dumps({**one, "trusted": True}).replace("<", "\\u003c")
     script = f'<script type="application/vnd.voila.cell-output+json">{plain}</script>'
@@ -134,3 +161,7 @@ def _output(one: Any) -> str:
 def said(sentence: str) -> str:
     """A sentence in place of an output."""
     return f'<div class="gp-app-said" role="alert">{escape(sentence)}</div>\n'
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "".join(value)

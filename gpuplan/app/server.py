@@ -92,6 +92,7 @@ def rules(options: Options) -> list[Any]:
         (rf"{base}api/kernels/{h.KERNEL_ID}/channels", WidgetSocket),
         (rf"{base}api/kernels/{h.KERNEL_ID}", h.Model),
         (rf"{base}kernels/{h.KERNEL_ID}", h.Kernel),
+        (rf"{base}voila/api/shutdown/{h.KERNEL_ID}", h.Kernel),
         *files,
     ]
 

@@ -1,16 +1,40 @@
 """The pages of the app: explorers and lessons, by the last part of their address."""
 
 import json
+import re
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
+from gpuplan.app.slices import needed
 from gpuplan.inputs.folders import data_folder
+
+#: What becomes of a cell: prose; outputs as they were committed; run for others, or run and shown.
+Fate = Literal["prose", "kept", "run", "live"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A part of a page.
+
+    Attributes
+    ----------
+    text
+        Prose (Markdown), or Python.
+    fate
+        What becomes of it.
+    outputs
+        What it showed when it was committed.
+    """
+
+    text: str
+    fate: Fate
+    outputs: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page with a kernel.
+    """A page.
 
     Attributes
     ----------
@@ -19,13 +43,18 @@ class Page:
     title, about
         For people.
     cells
-        What is shown and run, in order: (is it code, text).
+        Its parts, in order.
     """
 
     address: str
     title: str
     about: str
-    cells: tuple[tuple[bool, str], ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def computes(self) -> bool:
+        """Whether it needs a kernel."""
+        return any(cell.fate == "live" for cell in self.cells)
 
 
 #: Explorers: name in the address, title, what they are about.
@@ -33,42 +62,72 @@ EXPLORERS = (
     (
         "allocation",
         "Which GPU runs which job at which hour?",
-        "A day of one cluster, planned by two policies.",
+        "A day of one cluster, planned by two policies side by side.",
     ),
-    ("days", "Days as they unfold", "One plan after the other, while forecasts turn out right or wrong."),
-    ("fair-share", "Whose turn is it?", "Weeks of a cluster that many teams share, and its budget."),
-    ("packing", "Which model sits in which GPU's memory?", "A node with a few GPUs that serves many models."),
+    (
+        "days",
+        "Days as they unfold",
+        "One plan after the other, while forecasts turn out right or wrong.",
+    ),
+    (
+        "fair-share",
+        "Whose turn is it?",
+        "Weeks of a cluster that many teams share, and the budget that says how.",
+    ),
+    (
+        "packing",
+        "Which model sits in which GPU's memory?",
+        "A node with a few GPUs that serves more models than fit.",
+    ),
 )
 
-_CODE = "from gpuplan.app.page import explorer\nexplorer({name!r})"
+#: What a widget is written as in the text form of an output.
+_LIVE = re.compile(r"\w*(?:Explorer|Exercise)\w*\(")
 
 
 def explorers() -> list[Page]:
     """The pages of the explorers."""
+    code = "from gpuplan.app.page import explorer\nexplorer({!r})"
     return [
-        Page(f"explore/{name}", title, about, ((True, _CODE.format(name=name)),))
+        Page(f"explore/{name}", title, about, (Cell(code.format(name), "live"),))
         for name, title, about in EXPLORERS
     ]
 
 
-def lessons() -> list[Page]:
+@cache
+def lessons() -> tuple[Page, ...]:
     """The lessons that ship with gpuplan, in reading order; those on other people's data are left out."""
-    folder = data_folder("notebooks")
-    return [_lesson(path) for path in sorted(folder.glob("[0-9][0-9]-*.ipynb"))]
+    paths = sorted(data_folder("notebooks").glob("[0-9][0-9]-*.ipynb"))
+    notebooks = [(path.name, json.loads(path.read_text(encoding="utf-8"))["cells"]) for path in paths]
+    return tuple(_lesson(name, cells) for name, cells in notebooks if not _is_form(cells))
 
 
-def _lesson(path: Path) -> Page:
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    cells = [(cell["cell_type"], _text(cell["source"])) for cell in notebook["cells"]]
-    first = next((text for kind, text in cells if kind == "markdown"), path.stem)
-    heading, _, rest = first.strip().partition("\n")
-    about = rest.strip().partition("\n\n")[0].replace("\n", " ")
-    return Page(
-        f"lessons/{path.name}",
-        heading.lstrip("# ").strip(),
-        about.replace("*", "").replace("`", ""),
-        tuple((kind == "code", text) for kind, text in cells if kind in ("code", "markdown")),
-    )
+def _is_form(cells: list[Any]) -> bool:
+    """Whether a notebook is one to be filled in, with parameters: no lesson."""
+    return any("parameters" in cell.get("metadata", {}).get("tags", ()) for cell in cells)
+
+
+def _lesson(name: str, cells: list[Any]) -> Page:
+    code = [_text(cell["source"]) if cell["cell_type"] == "code" else "" for cell in cells]
+    live = [number for number, cell in enumerate(cells) if _is_live(cell)]
+    run = set(needed(code, live))
+    made = []
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] == "markdown":
+            made.append(Cell(_text(cell["source"]), "prose"))
+        elif cell["cell_type"] == "code":
+            fate: Fate = "live" if number in live else "run" if number in run else "kept"
+            made.append(Cell(code[number], fate, tuple(cell["outputs"])))
+    heading, _, rest = made[0].text.strip().partition("\n")
+    about = " ".join(rest.strip().partition("\n\n")[0].split())
+    title = heading.lstrip("# ").strip()
+    return Page(f"lessons/{name}", title, re.sub(r"[*`]|\]\([^)]*\)|\[", "", about), tuple(made))
+
+
+def _is_live(cell: Any) -> bool:
+    """Whether a cell shows a widget."""
+    data = (output.get("data", {}) for output in cell.get("outputs", ()))
+    return any(_LIVE.match(_text(one.get("text/plain", ""))) for one in data)
 
 
 def _text(source: Any) -> str:
@@ -76,6 +135,7 @@ def _text(source: Any) -> str:
 
 
 def catalogue() -> dict[str, Page]:
-    """All pages by address; a lesson is found with and without its ending."""
+    """All pages by address; a lesson is found without its ending, too."""
     found = {page.address: page for page in (*explorers(), *lessons())}
-    return found | {address.removesuffix(".ipynb"): page for address, page in found.items()}
+    short = {address.removesuffix(".ipynb"): page for address, page in found.items()}
+    return short | found

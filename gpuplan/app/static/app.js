@@ -4,6 +4,7 @@
   let kernel = null;
   let told = false;
   const dark = matchMedia("(prefers-color-scheme: dark)");
+  const loading = () => document.getElementById("gp-app-loading");
 
   function theme() {
     const set = () => {
@@ -14,61 +15,47 @@
     dark.addEventListener("change", set);
   }
 
-  function progress(done, count) {
-    const bar = document.querySelector("#gp-app-loading progress");
-    if (!bar) return;
-    document.querySelector("#gp-app-loading p").textContent =
-      count > 1 ? `Computing, part ${done + 1} of ${count} …` : "Computing …";
+  function say(words, done, count) {
+    const box = loading();
+    if (!box) return;
+    box.querySelector("p").textContent = words;
+    const bar = box.querySelector("progress");
     bar.max = count;
     bar.value = done;
   }
 
-  function show() {
-    document.getElementById("gp-app-loading")?.remove();
-    document.getElementById("rendered_cells").style.visibility = "";
-  }
-
-  function stop(sentence, retry) {
-    document.getElementById("gp-app-loading")?.remove();
-    end(sentence);
-    if (retry) setTimeout(() => location.reload(), 1000 * retry);
+  function progress(done, count) {
+    say(count > 1 ? `Computing the live parts of this page (part ${done + 1} of ${count}) …` : "Computing …", done + 1, count + 2);
   }
 
   function end(sentence) {
     if (told) return;
     told = true;
+    loading()?.remove();
     const box = document.getElementById("gp-app-ended");
     box.hidden = false;
     box.firstElementChild.textContent = sentence;
     box.querySelector("button").addEventListener("click", () => location.reload());
   }
 
+  function stop(sentence, retry) {
+    end(retry ? `${sentence} This page tries again by itself in ${retry} seconds.` : sentence);
+    if (retry) setTimeout(() => location.reload(), 1000 * retry);
+  }
+
+  // The front end does not say when it has lost its kernel; its socket does, and the server knows why.
   async function ask() {
     if (told || !kernel) return;
     try {
-      const answer = await fetch(`${base}kernels/${kernel}`, { headers: { Accept: "application/json" } });
+      const answer = await fetch(`${base}kernels/${kernel}`);
       if (!answer.ok) return;
       const { alive, why } = await answer.json();
-      if (!alive) end(`The computation of this page has ended. ${why} What the controls say is kept in the address.`);
+      if (!alive) end(`The computation behind this page has ended. ${why} The address keeps what the controls say.`);
     } catch {
       end("The app cannot be reached at the moment.");
     }
   }
 
-  function loaded(id) {
-    kernel = id;
-    window.voila_finish = show;
-    window.themeLoaded = true;
-    show();
-    setInterval(ask, 15000);
-    addEventListener("pagehide", () => {
-      const form = new FormData();
-      form.append("_xsrf", document.cookie.match(/(?:^|; )_xsrf=([^;]*)/)?.[1] ?? "");
-      navigator.sendBeacon(`${base}kernels/${kernel}`, form);
-    });
-  }
-
-  // The front end does not say when it has lost its kernel; its socket does.
   const Plain = WebSocket;
   window.WebSocket = class extends Plain {
     constructor(...given) {
@@ -77,7 +64,23 @@
     }
   };
 
-  window.gpuplanApp = { theme, progress, loaded, stop };
-  window.voila_heartbeat = window.voila_process = () => {};
-  window.voila_finish = () => {};
+  function written(id) {
+    kernel = id;
+    say("Drawing …", 2, 3);
+    const drawn = new MutationObserver(() => {
+      if (!document.querySelector(".jupyter-widgets")) return;
+      drawn.disconnect();
+      loading()?.remove();
+    });
+    drawn.observe(document.body, { childList: true, subtree: true });
+    setInterval(ask, 15000);
+    // The front end says farewell before a page is left; phones tell only that it was hidden for good.
+    addEventListener("pagehide", () => {
+      const form = new FormData();
+      form.append("_xsrf", document.cookie.match(/(?:^|; )_xsrf=([^;]*)/)?.[1] ?? "");
+      navigator.sendBeacon(`${base}kernels/${kernel}`, form);
+    });
+  }
+
+  window.gpuplanApp = { theme, progress, written, stop };
 })();
