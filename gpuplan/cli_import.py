@@ -193,6 +193,7 @@ def import_command(options: argparse.Namespace) -> int:
     from gpuplan.inputs.errors import InputError
     from gpuplan.traces.importing import import_file
 
+    _refuse_strangers(options)
     bar = _Bar()
     try:
         made = import_file(
@@ -219,6 +220,31 @@ def import_command(options: argparse.Namespace) -> int:
     else:
         print(_as_text(made, written))
     return 0
+
+
+def _refuse_strangers(options: argparse.Namespace) -> None:
+    """Refuse options that mean nothing for these files."""
+    traffic = options.format in ("prometheus", "hourly")
+    if traffic and options.keep_going:
+        raise Refusal(
+            "--keep-going is for slurm, swf and jobs: a gap in traffic is told, and cannot be left out"
+        )
+    if traffic or options.traffic:
+        return
+    about = {
+        "--unit": options.unit is not None,
+        "--by": options.by is not None,
+        "--per-gpu": options.per_gpu is not None,
+        "--replica-gpus": options.replica_gpus != 1,
+        "--target-load": options.target_load != 1,
+        "--app-priority": options.app_priority != 1,
+        "--max-swap": options.max_swap is not None,
+    }
+    strange = [name for name, given in about.items() if given]
+    if strange:
+        raise Refusal(
+            f"{', '.join(strange)}: for traffic only (prometheus, hourly, or --traffic FILE beside jobs)"
+        )
 
 
 def _with_advice(error: InputError, options: argparse.Namespace) -> str:
@@ -299,8 +325,13 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
 
     changes = choices([part.strip() for part in (options.columns or "").split(",") if part.strip()])
     if options.accept_guess:
+        from gpuplan.traces.formats import own_columns
         from gpuplan.traces.jobs_table import guess
 
+        if own_columns(options.files[0]):
+            raise Refusal(
+                "--accept-guess is for tables whose columns are guessed: those of this file are known"
+            )
         found["mapping"] = guess(options.files[0]).changed(**changes).confirm()
     else:
         found["mapping"] = changes

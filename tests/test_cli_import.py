@@ -129,13 +129,19 @@ def test_rows_with_mistakes_are_refused_and_left_out_when_told(run: Run, tmp_pat
         (("slurm", "{log}"), "cluster.swf"),
         (("prometheus", "{log}", "--per-gpu", "2"), "must be JSON"),
         (("jobs", "{log}", "--columns", "gpus"), "column"),
+        (("jobs", "{philly}", "--accept-guess"), "--accept-guess is for tables whose columns are guessed"),
+        (("swf", "{log}", "--max-swap", "3", "--unit", "x"), "--unit, --max-swap: for traffic only"),
+        (("hourly", "{log}", "--keep-going"), "--keep-going is for slurm, swf and jobs"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_a_sentence_and_code_2(
     run: Run, log: Path, tmp_path: Path, words: tuple[str, ...], sentence: str
 ) -> None:
     out = tmp_path / "x.yaml"
-    status, printed, err = run("import", *(word.format(log=log) for word in words), "-o", out)
+    philly = tmp_path / "philly.json"
+    philly.write_text('[{"jobid": "j"}]', encoding="utf-8")
+    named = (word.format(log=log, philly=philly) for word in words)
+    status, printed, err = run("import", *named, "-o", out)
     assert (status, printed) == (2, "")
     assert sentence in err
     assert "internal error" not in err

@@ -34,11 +34,12 @@ class DayStretches:
 
 def matched_day(day: AllocationScenario, record: Recorded, start_s: int | None) -> DayStretches:
     """The stretches of the day's jobs within its horizon."""
+    names = [job.name for job in day.batch]
+    job = rows_of(np.array(names, object), record.job)
     # An import writes "name (job)" where an app has the name already.
-    names = np.array([job.name.removesuffix(" (job)") for job in day.batch], object)
-    if len(set(names.tolist())) < len(names):
-        names = np.array([job.name for job in day.batch], object)
-    job = rows_of(names, record.job)
+    plain = [name.removesuffix(" (job)") for name in names]
+    if plain != names and len(set(plain)) == len(plain):
+        job = np.where(job < 0, rows_of(np.array(plain, object), record.job), job)
     if not (job >= 0).any():
         rule = "must name batch jobs of the scenario; none of its names is one"
         raise InputError(record.source, [Mistake("job", rule, str(record.job[0]) if len(record) else "")])

@@ -78,6 +78,21 @@ def starts_a_list(path: str | Path) -> bool:
     return _text(_head(path)[:64]).lstrip("\ufeff \t\r\n").startswith("[")
 
 
+def is_json(path: str | Path) -> bool:
+    """Whether a file of jobs is a list in JSON, as Philly's."""
+    return Path(path).name.lower().removesuffix(".gz").endswith(".json") or starts_a_list(path)
+
+
+def is_pai(path: str | Path) -> bool:
+    """Whether a file of jobs is the published table of PAI's tasks, by its name."""
+    return "pai_task_table" in Path(path).name.lower()
+
+
+def own_columns(path: str | Path) -> bool:
+    """Whether a file of jobs has a reader of its own, so that nothing about its columns is guessed or told."""
+    return is_pai(path) or is_json(path)
+
+
 def holds_dcgm(path: str | Path) -> bool:
     """Whether an answer of Prometheus is about metrics of GPUs, by the name of its first series."""
     return '"DCGM_FI_' in _text(_head(path))

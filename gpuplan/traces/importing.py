@@ -9,11 +9,12 @@ from gpuplan.forecast.traffic import TrafficHistory
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
 from gpuplan.traces.anonymise import RULE_BY_KEY, RULE_BY_ORDER, anonymised, without_values
-from gpuplan.traces.formats import Format, format_named, starts_a_list, stem_of
+from gpuplan.traces.formats import Format, format_named, is_json, is_pai, own_columns, stem_of
 from gpuplan.traces.history import UNREADABLE, History
 from gpuplan.traces.import_file import Imported
 from gpuplan.traces.importing_traffic import beside_jobs, import_traffic, traffic_of, without_names
 from gpuplan.traces.names import mapped, safe_names
+from gpuplan.traces.options import fitting
 from gpuplan.traces.to_scenario import Choices, priorities_of, span_of
 from gpuplan.traces.to_scenario_day import day_scenario
 from gpuplan.traces.to_scenario_span import fairshare_of
@@ -22,6 +23,9 @@ from gpuplan.traces.wish import Budget, Wish
 
 #: Told of bytes done and bytes in all.
 Progress = Callable[[int, int], None]
+
+#: Names that a sentence lists; the rest are counted.
+_LISTED = 5
 
 #: Formats of jobs.
 _JOBS = ("slurm", "swf", "jobs")
@@ -71,51 +75,43 @@ def _history(
 ) -> tuple[History, int | None]:
     """The history, and GPUs of the cluster where the file tells them."""
     kind = format_named(path, format)
-    options = dict(options)
+    options, source = dict(options), Path(path).name
     as_of = options.pop("as_of", None)
-    if as_of is not None and (kind == "swf" or (kind == "jobs" and not _is_json(path))):
+    if as_of is not None and (kind == "swf" or (kind == "jobs" and not is_json(path))):
         rule = "is for sacct and for Philly's list of jobs"
-        raise InputError(Path(path).name, [Mistake("as_of", rule, as_of)])
+        raise InputError(source, [Mistake("as_of", rule, as_of)])
     if kind == "swf":
         if zone is not None or options:
             rule = "must be left out: a workload log says its own"
-            raise InputError(Path(path).name, [Mistake(next(iter(options), "zone"), rule)])
+            raise InputError(source, [Mistake(next(iter(options), "zone"), rule)])
         from gpuplan.traces.swf_history import read_swf_history
 
         return read_swf_history(path, strict=strict, progress=progress)
-    if "mapping" in options and kind == "jobs" and (_is_json(path) or _is_pai(path)):
+    if "mapping" in options and kind == "jobs" and own_columns(path):
         rule = "must be left out: the columns of this format are its own"
-        raise InputError(Path(path).name, [Mistake("columns", rule)])
+        raise InputError(source, [Mistake("columns", rule)])
+    told: dict[str, Any] = {"strict": strict, "progress": progress}
     if kind == "slurm":
         from gpuplan.traces.slurm import read_sacct
 
-        return read_sacct(path, zone=zone, as_of=as_of, strict=strict, progress=progress, **options), None
-    if kind == "jobs" and _is_json(path):
+        return read_sacct(path, zone=zone, as_of=as_of, **told, **fitting(read_sacct, options, source)), None
+    if kind == "jobs" and is_json(path):
         from gpuplan.traces.philly_attempts import read_philly_attempts
 
-        return read_philly_attempts(
-            path, zone=zone, snapshot=as_of, strict=strict, progress=progress, **options
-        ), None
-    if kind == "jobs" and _is_pai(path):
+        options = fitting(read_philly_attempts, options, source)
+        return read_philly_attempts(path, zone=zone, snapshot=as_of, **told, **options), None
+    if kind == "jobs" and is_pai(path):
         from gpuplan.traces.pai import read_pai
 
         if zone is not None:
-            raise InputError(Path(path).name, [Mistake("zone", "must be left out: PAI has no dates")])
-        return read_pai(path, strict=strict, progress=progress, **options), None
+            raise InputError(source, [Mistake("zone", "must be left out: PAI has no dates")])
+        return read_pai(path, **told, **fitting(read_pai, options, source)), None
     if kind == "jobs":
         from gpuplan.traces.jobs_table import read_jobs
 
-        return read_jobs(path, zone=zone, strict=strict, progress=progress, **options), None
+        return read_jobs(path, zone=zone, **told, **fitting(read_jobs, options, source)), None
     rule = "must hold jobs here (slurm, swf, jobs)"
     raise InputError(Path(path).name, [Mistake("format", rule, kind)])
-
-
-def _is_json(path: str | Path) -> bool:
-    return Path(path).name.lower().removesuffix(".gz").endswith(".json") or starts_a_list(path)
-
-
-def _is_pai(path: str | Path) -> bool:
-    return "pai_task_table" in Path(path).name.lower()
 
 
 def import_file(
@@ -174,7 +170,7 @@ def import_file(
         told = service or Service()
         return import_traffic([*paths, *beside], format, zone, unit, by, told, wish, options)
     options = dict(options or {})
-    if len(paths) == 2 and _is_pai(paths[0]):
+    if len(paths) == 2 and is_pai(paths[0]):
         options["jobs"] = paths.pop()
     if len(paths) > 1:
         rule = "must be one file of jobs; put several exports into one first (their headers once)"
@@ -235,14 +231,16 @@ def _of_jobs(
     """A scenario of the jobs of a history; ranks and weights are by the names of the file."""
     said = Choices()
     priority = priorities_of(history, wish, said)
+    codes: dict[str, dict[str, str]] = {}
     if wish.anonymise:
         history, codes = anonymised(history, f"the {kind} file", wish.key)
-        if isinstance(wish.weights, Mapping):
-            column = _top(wish)
-            wish = wish.changed(weights={codes[column].get(k, k): w for k, w in wish.weights.items()})
         histories = without_names(histories)
         said.say("Names", RULE_BY_ORDER if wish.key is None else RULE_BY_KEY)
-    history = replace(history, job=_read_only(mapped(history.job, safe_names(history.job.tolist()))))
+    apps: tuple[Any, ...] = ()
+    if wish.kind == "allocation":
+        span = span_of(history, wish, said)
+        apps = beside_jobs(histories, span, wish, service, history.zone, said)
+    history = _named(history, [app.name for app in apps], said)
     if history.mistakes:
         lines = int((history.reason == UNREADABLE).sum()) or len(
             {mistake.line for mistake in history.mistakes}
@@ -251,18 +249,26 @@ def _of_jobs(
     common: dict[str, Any] = {"hint": hint, "priority": priority, "choices": said}
     told = tuple(account for _, account in histories if account is not None)
     if wish.kind == "allocation":
-        span = span_of(history, wish, said)
-        apps = beside_jobs(histories, span, wish, service, history.zone, said)
         day, account, _ = day_scenario(history, wish, name, realtime=apps, span=span, **common)
         return Imported(day, account, dict(said.said), history, span[0], history.mistakes, told)
     usual: Budget = "team/user" if kind == "swf" else "team"
-    weeks, account, work = fairshare_of(history, wish, name, usual_budget=usual, **common)
+    weeks, account, work = fairshare_of(history, wish, name, usual_budget=usual, codes=codes, **common)
     return Imported(weeks, account, dict(said.said), history, work.first_s, history.mistakes)
 
 
-def _top(wish: Wish) -> str:
-    """Column of the names at the top of the tree of budgets."""
-    return "team" if wish.budget in ("auto", "none") else wish.budget.split("/")[0]
+def _named(history: History, apps: Sequence[str], said: Choices) -> History:
+    """The history with safe names of jobs; those that an app has already become ``name (job)``, and that is said."""
+    names = safe_names(history.job.tolist())
+    meant = sorted(name for name, safe in names.items() if safe in apps)
+    taken = {*names.values(), *apps}
+    for name in meant:
+        own = f"{names[name]} (job)"
+        names[name] = safe_names([own], taken=taken)[own]
+    if meant:
+        listed = ", ".join(names[name] for name in meant[:_LISTED])
+        more = f" and {len(meant) - _LISTED:,} more" if len(meant) > _LISTED else ""
+        said.say("Names", f"An app has the name of a job, which is another here: {listed}{more}.")
+    return replace(history, job=_read_only(mapped(history.job, names)))
 
 
 def _read_only(column: Any) -> Any:

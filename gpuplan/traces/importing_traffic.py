@@ -17,6 +17,7 @@ from gpuplan.traces.days import day_named, text_of
 from gpuplan.traces.formats import Format, format_named, holds_dcgm, stem_of
 from gpuplan.traces.import_file import Imported
 from gpuplan.traces.names import safe_names
+from gpuplan.traces.options import fitting
 from gpuplan.traces.to_scenario import HONESTY, Choices
 from gpuplan.traces.to_scenario_traffic import (
     GPUS,
@@ -61,18 +62,26 @@ def traffic_of(
 ) -> list[tuple[TrafficHistory, Account | None]]:
     """The histories of files of traffic, names unique and safe, each with the account of its file."""
     found: list[TrafficHistory] = []
+    kinds: list[Format] = []
     for path in paths:
         kind = format_named(path, format)
+        kinds.append(kind)
         if kind == "prometheus":
+            fitting(None, options or {}, Path(path).name)
             found += _prometheus(path, unit, by)
         elif kind == "hourly":
             from gpuplan.traces.hourly import read_hourly
 
             told = {"unit": unit or "requests/s", "name": stem_of(path), "timezone": zone}
-            found.append(read_hourly(path, **{**told, **(options or {})}))
+            found.append(
+                read_hourly(path, **{**told, **fitting(read_hourly, options or {}, Path(path).name)})
+            )
         else:
             rule = "must hold traffic here (prometheus, hourly)"
             raise InputError(Path(path).name, [Mistake("format", rule, kind)])
+    if by is not None and "prometheus" not in kinds:
+        rule = "is a label of Prometheus: a table of traffic (hourly) has none"
+        raise InputError("import", [Mistake("by", rule, by)])
     taken: set[str] = set()
     for place, history in enumerate(found):
         name = safe_names([history.name], taken=taken)[history.name]
@@ -145,6 +154,7 @@ def import_traffic(
         raise InputError(
             "import", [Mistake("kind", "must be allocation: traffic is planned for a day", wish.kind)]
         )
+    _only_traffic(wish)
     try:
         pairs = traffic_of(paths, format, zone, unit, by, options)
     except InputError as error:
@@ -175,6 +185,18 @@ def import_traffic(
     accounts = [account for _, account in pairs if account is not None]
     first = replace(accounts[0], rules=(*accounts[0].rules, *said.lines(), HONESTY))
     return Imported(scenario.replace({}), first, dict(said.said), None, span[0], (), tuple(accounts[1:]))
+
+
+def _only_traffic(wish: Wish) -> None:
+    """Refuse choices about jobs."""
+    usual = Wish()
+    mistakes = [
+        Mistake(name, "is about jobs, and traffic alone has none")
+        for name in ("priority", "ranks", "sizes", "every", "before")
+        if getattr(wish, name) != getattr(usual, name)
+    ]
+    if mistakes:
+        raise InputError("import", mistakes)
 
 
 def _cluster_of(wish: Wish, demand: Any, said: Choices) -> Cluster:

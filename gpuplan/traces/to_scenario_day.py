@@ -38,7 +38,7 @@ def day_scenario(
     Parameters
     ----------
     history, wish, name, hint, priority, choices
-        Names of jobs are safe and unique; else as in `gpuplan.traces.to_scenario_span.fairshare_of`.
+        Names of jobs are safe, unique, and no app's; else as in `gpuplan.traces.to_scenario_span.fairshare_of`.
     realtime
         Apps that share the cluster.
     span
@@ -71,7 +71,7 @@ def day_scenario(
         )
     step_s = 60 * wish.step_minutes
     steps = -(-(last - first) // step_s)
-    batch = _jobs(work, wish, ranked, size, steps * step_s, [app.name for app in realtime], said)
+    batch = _jobs(work, wish, ranked, size, steps * step_s, said)
     scenario = AllocationScenario(
         name=wish.name or f"{name}-{text_of(first, history.zone)[:10]}",
         about=_about(work, said),
@@ -95,7 +95,6 @@ def _jobs(
     ranked: npt.NDArray[np.float64],
     size: Size,
     horizon_s: int,
-    taken: list[str],
     choices: Choices,
 ) -> list[BatchJob]:
     step_s = 60 * wish.step_minutes
@@ -115,11 +114,10 @@ def _jobs(
     choices.say("Kind", "training, for files do not say what jobs do.")
     running = _places(work, gpus, size, choices)
     names = work.history.job[work.row].tolist()
-    safe = {name: f"{name} (job)" for name in set(names) & set(taken)}
     columns = (gpus, kept, ranked[work.row], at, running)
     return [
         BatchJob(
-            safe.get(name, name),
+            name,
             "training",
             block,
             seconds / HOUR,

@@ -42,6 +42,7 @@ def fairshare_of(
     usual_budget: Budget = "team",
     priority: npt.NDArray[np.float64] | None = None,
     choices: Choices | None = None,
+    codes: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[FairshareScenario, Account, Work]:
     """A scenario of the jobs of a span.
 
@@ -61,6 +62,8 @@ def fairshare_of(
         Priority of each row, where it was found before (names may be codes by now).
     choices
         What was said already.
+    codes
+        Codes in the place of names, by column: weights are by the names of the file.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def fairshare_of(
     ranked = priorities_of(history, wish, said) if priority is None else priority
     size = size_of(work, wish, hint, said)
     pools, kinds = _pools(work, wish, size, said)
-    team, tree = _budgets(work, wish, usual_budget, said)
+    team, tree = _budgets(work, wish, usual_budget, said, codes or {})
     jobs = _jobs(work, team, ranked, kinds, wish, said)
     about = _about(work, said)
     scenario = FairshareScenario(
@@ -135,10 +138,11 @@ def _jobs(
 
 def _pools(work: Work, wish: Wish, size: Size, choices: Choices) -> tuple[tuple[Pool, ...], Strings]:
     """The pools, and the GPU type of each job (``""``: any)."""
-    named = work.history.gpu_type[work.row]
+    named = work.history.gpu_type
     # a job on several types, or on a type that others cannot name, may run anywhere
     single = {k: "" if set(k) & set(":,|") else " ".join(printable(k).split()) for k in set(named.tolist())}
-    kinds = mapped(named, single)
+    recorded = mapped(named, single)
+    kinds = recorded[work.row]
     found = sorted({kind for kind in kinds.tolist() if kind})
     flat = (
         Pool(1, size.gpus)
@@ -159,8 +163,7 @@ def _pools(work: Work, wish: Wish, size: Size, choices: Choices) -> tuple[tuple[
     pools = []
     node = size.gpus_per_node or 1
     for kind in found:
-        mine = work.history.gpu_type == kind
-        most = max(at_once(work.history, mine), int(work.gpus[kinds == kind].max()))
+        most = max(at_once(work.history, recorded == kind), int(work.gpus[kinds == kind].max()))
         nodes = -(-most // node)
         pools.append(Pool(nodes, node, kind) if size.gpus_per_node else Pool(1, most, kind))
     listed = ", ".join(f"{pool.gpus:,} {pool.gpu}" for pool in pools)
@@ -171,7 +174,7 @@ def _pools(work: Work, wish: Wish, size: Size, choices: Choices) -> tuple[tuple[
 
 
 def _budgets(
-    work: Work, wish: Wish, usual: Budget, choices: Choices
+    work: Work, wish: Wish, usual: Budget, choices: Choices, codes: Mapping[str, Mapping[str, str]]
 ) -> tuple[Strings, tuple[BudgetNode, ...]]:
     """Path of the team of each job, object[J], and the tree."""
     columns = _columns(work, wish, usual)
@@ -183,10 +186,12 @@ def _budgets(
         return np.full(len(work), EVERYONE, object), (BudgetNode(EVERYONE),)
     parts, safe = [], []
     for column in columns:
-        names = getattr(work.history, column)[work.row]
-        safe.append(safe_names(sorted(set(names.tolist())), slash="-"))
-        parts.append(mapped(names, safe[-1]))
-    weights = _weights(work, wish, safe[0], parts[0], choices)
+        found = getattr(work.history, column)[work.row]
+        safe.append(safe_names(sorted(set(found.tolist())), slash="-"))
+        parts.append(mapped(found, safe[-1]))
+    coded = codes.get(columns[0])
+    names = safe[0] if coded is None else {k: safe[0][v] for k, v in coded.items() if v in safe[0]}
+    weights = _weights(work, wish, names, parts[0], choices)
     tree = []
     for top in sorted(set(parts[0].tolist())):
         inner = sorted(set(parts[1][parts[0] == top].tolist())) if len(parts) > 1 else []
@@ -223,7 +228,7 @@ def _weights(
             )
         others = len(names) - len(wish.weights)
         rest = f"; {others:,} others have 1" if others else ""
-        choices.say("Weights", f"as asked for {len(wish.weights):,} names{rest}.")
+        choices.say("Weights", f"as asked for {counted(len(wish.weights), 'name')}{rest}.")
         return {names[name]: weight for name, weight in wish.weights.items()}
     if wish.weights == "equal":
         choices.say("Weights", "equal.")

@@ -1,7 +1,7 @@
 """What a scenario is to be made of a history: the choices that a person may make, and what they may be."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean
@@ -16,6 +16,15 @@ Sizes = Literal["up", "down"]
 UNRANKED = 1.0
 
 _WORDS = {"kind": Kind, "budget": Budget, "priority": RankedBy, "sizes": Sizes}
+
+#: Choices that one kind of scenario has.
+_ONLY = {
+    "fairshare": (
+        ("budget", "weights", "minimum_s", "resumable"),
+        "is for fair share: an allocation has no budgets, and its jobs are not preempted",
+    ),
+    "allocation": (("sizes", "step_minutes"), "is for an allocation (kind allocation)"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,11 +147,20 @@ class Wish:
             yield Mistake("key", "is for anonymise")
         if self.types and self.kind != "fairshare":
             yield Mistake("types", "is for fair share: an allocation has GPUs of one type")
+        yield from self._of_other_kinds()
         whole = (self.gpus, self.nodes, self.gpus_per_node)
         if not any(
             isinstance(part, bool) or (part is not None and not isinstance(part, int)) for part in whole
         ):
             yield from self._cluster()
+
+    def _of_other_kinds(self) -> Iterator[Mistake]:
+        usual = {choice.name: choice.default for choice in fields(self)}
+        told = {mistake.path for mistake in self._words()}
+        for kind, (names, rule) in _ONLY.items():
+            if self.kind in _ONLY and self.kind != kind:
+                given = (name for name in names if getattr(self, name) != usual[name])
+                yield from (Mistake(name, rule) for name in given if name not in told)
 
     def _cluster(self) -> Iterator[Mistake]:
         if self.nodes is not None and self.gpus_per_node is None and self.gpus is None:

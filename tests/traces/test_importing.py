@@ -187,6 +187,62 @@ def test_a_day_on_which_clocks_change_has_its_own_hours(day, steps):
     assert scenario.horizon.steps == steps
 
 
+def test_types_are_joined_however_many_blanks_their_names_have(tmp_path):
+    path = tmp_path / "jobs.csv"
+    rows = ("a,0,0,4,3600,A100  80GB", "b,0,0,4,3600,A100 80GB", "c,60,60,2,600,V100")
+    path.write_text("\n".join(("id,submit_s,start_s,gpus,run_s,gpu_type", *rows)), encoding="utf-8")
+    made = gp.import_file(path, types=True)
+    # a and b ran at the same time: 8 GPUs
+    assert [(pool.gpu, pool.gpus) for pool in made.scenario.pools] == [("A100 80GB", 8), ("V100", 2)]
+    assert made.scenario.jobs.gpu.tolist() == ["A100 80GB", "A100 80GB", "V100"]
+
+
+def test_a_job_with_the_name_of_an_app_is_renamed_and_keeps_its_record(tmp_path):
+    jobs, traffic = tmp_path / "jobs.csv", tmp_path / "chat.csv"
+    rows = ("chat,{0} 01:00,{0} 02:00,2,3600", "chat (job),{0} 01:00,{0} 03:00,1,3600")
+    table = "\n".join(row.format("2026-03-02") for row in ("id,submit,start,gpus,run_s", *rows))
+    jobs.write_text(table, encoding="utf-8")
+    traffic.write_text("time,rate\n2026-03-02 00:00,1\n2026-03-02 01:00,2\n", encoding="utf-8")
+    made = gp.import_file(jobs, kind="allocation", traffic=traffic, service=Service(per_gpu=1.0), gpus=8)
+    assert [app.name for app in made.scenario.realtime] == ["chat"]
+    assert [job.name for job in made.scenario.batch] == ["chat (job) (2)", "chat (job)"]
+    assert made.choices["Names"] == "An app has the name of a job, which is another here: chat (job) (2)."
+    assert made.recorded.job.tolist() == ["chat (job) (2)", "chat (job)"]
+    assert made.as_it_was(["fifo"]).record.figures["jobs_placed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("choices", "path"),
+    [
+        ({"kind": "allocation", "budget": "user"}, "budget"),
+        ({"kind": "allocation", "minimum_s": 60}, "minimum_s"),
+        ({"sizes": "down"}, "sizes"),
+        ({"step_minutes": 30}, "step_minutes"),
+        ({"options": {"separator": ";"}}, "separator"),
+    ],
+)
+def test_what_a_kind_or_a_format_does_not_have_is_refused(tmp_path, choices, path):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("id,submit_s,gpus,run_s\na,0,4,3600\nb,60,2,600\n", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        gp.import_file(jobs, **choices)
+    assert [mistake.path for mistake in error.value.mistakes] == [path]
+
+
+def test_traffic_alone_has_no_choices_about_jobs(tmp_path):
+    traffic = tmp_path / "chat.csv"
+    traffic.write_text("time,rate\n2026-03-02 00:00,1\n2026-03-02 01:00,2\n", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        gp.import_file(traffic, every=2, sizes="down")
+    assert [path for path, _ in mistakes(error)] == ["sizes", "every"]
+    with pytest.raises(InputError, match="by: is a label of Prometheus"):
+        gp.import_file(traffic, by="app", service=Service(per_gpu=1.0))
+    with pytest.raises(
+        InputError, match=r"timezones: is no option of this format .*; did you mean timezone\?"
+    ):
+        gp.import_file(traffic, service=Service(per_gpu=1.0), options={"timezones": 3})
+
+
 # ------------------------------------------------------------------ names
 
 
@@ -217,6 +273,17 @@ def test_weights_and_ranks_are_by_the_names_of_the_file_also_without_names(log):
     assert sorted(weights.values()) == [1.0, 1.0, 9.0]
     jobs = made.scenario.jobs
     assert dict(zip(jobs.team.tolist(), jobs.priority.tolist(), strict=True))[jobs.team[3]] == 7
+
+
+def test_weights_of_users_hold_where_the_file_has_no_teams_also_without_names(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("id,submit_s,gpus,run_s,user\na,0,4,3600,ann\nb,60,2,600,bob\n", encoding="utf-8")
+    for anonymise, heavy in ((False, "ann"), (True, "user-1")):
+        made = gp.import_file(path, weights={"ann": 3.0}, anonymise=anonymise)
+        assert {node.name: node.weight for node in made.scenario.budget}[heavy] == 3.0
+        assert made.choices["Weights"] == "as asked for 1 name; 1 others have 1."
+    with pytest.raises(InputError, match="weights: must be at the top of the tree"):
+        gp.import_file(path, weights={"carl": 3.0}, anonymise=True)
 
 
 def test_mistakes_of_an_anonymous_import_do_not_show_what_was_found(tmp_path):

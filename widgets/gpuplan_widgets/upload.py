@@ -12,7 +12,7 @@ import ipywidgets as W
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.loading import load
-from gpuplan.traces.formats import format_of, starts_a_list
+from gpuplan.traces.formats import format_of, own_columns
 from gpuplan_widgets import messages
 from gpuplan_widgets.upload_words import (
     account_html,
@@ -273,7 +273,7 @@ class FileOpener:
 
     def _columns(self, path: Path, mapping: Any, options: dict[str, Any]) -> Any:
         """What must be asked about the columns of a table; None: nothing."""
-        if starts_a_list(path) or "pai_task_table" in path.name.lower():
+        if own_columns(path):
             return None  # published tables with readers of their own
         from gpuplan.traces.jobs_table import guess
 
