@@ -3,6 +3,7 @@
 # make test        every test: Python, a real browser, the notebooks (or test-python, test-notebooks)
 # make lint        format, lint, types, import contract
 # make bench       the benchmark table, answers asserted
+# make docs        the pages and the reference as a site, into build/docs
 # make notebooks   runs the notebooks and writes their outputs, the way they are committed
 # make clean       removes .venv and everything that was built
 PYTHON ?= python3
@@ -33,7 +34,7 @@ NBVAL := --nbval --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.
 # What has kernels.
 WARM := warm-allocation.plan warm-fairshare.run warm-packing.run
 
-.PHONY: lab app test test-python test-notebooks warm $(WARM) notebooks bench lint clean
+.PHONY: lab app test test-python test-notebooks warm $(WARM) notebooks docs bench lint clean
 .DELETE_ON_ERROR:
 
 lab: $(READY)
@@ -63,6 +64,9 @@ $(WARM): $(CORE)
 
 notebooks: $(READY)
 	$(BIN)/python tests/notebooks/execute.py $(NOTEBOOKS) $(if $(SHARED),$(REAL_NOTEBOOKS))
+
+docs: $(READY)
+	$(BIN)/python docs/build.py build/docs
 
 bench: $(READY)
 	$(BIN)/gpuplan bench

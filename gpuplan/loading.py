@@ -16,11 +16,12 @@ from gpuplan.inputs.yaml_file import Row, read_yaml
 if TYPE_CHECKING:
     from gpuplan.allocation.gain import GainApart
     from gpuplan.allocation.plan import Comparison, Plan
-    from gpuplan.allocation.policies import Progress, Proof
+    from gpuplan.allocation.policies import Policy, Progress, Proof
     from gpuplan.allocation.rolling import Days, RollingRun
     from gpuplan.allocation.rolling_studies import EndOfWorld, ErrorMap
     from gpuplan.allocation.sensitivity import Sensitivity
     from gpuplan.fairshare.model import FairshareScenario
+    from gpuplan.fairshare.policies import Policy as FairsharePolicy
     from gpuplan.fairshare.run import Run
     from gpuplan.packing.model import PackingScenario
     from gpuplan.packing.run import PackRun
@@ -163,7 +164,7 @@ def shipped() -> list[ShippedScenario]:
     return found
 
 
-def plan(scenario: "Source", policy: str = "aware", **effort: Any) -> "Plan":
+def plan(scenario: "Source", policy: "str | Policy" = "aware", **effort: Any) -> "Plan":
     """Plan a scenario under a policy.
 
     Parameters
@@ -171,7 +172,7 @@ def plan(scenario: "Source", policy: str = "aware", **effort: Any) -> "Plan":
     scenario
         Whatever `load` takes.
     policy
-        One of `gpuplan.POLICIES`.
+        One of `gpuplan.POLICIES`, or a `gpuplan.allocation.policies.Policy` of one's own.
     **effort
         ``budget_ms``, ``iterations``, ``seed``, ``time_limit_s``, ``report``: see
         `gpuplan.allocation.policies.Effort`.
@@ -186,7 +187,7 @@ def plan(scenario: "Source", policy: str = "aware", **effort: Any) -> "Plan":
     return plans.plan(load_allocation(scenario), policy, **effort)
 
 
-def simulate(scenario: "Source", policy: str = "fair-share") -> "Run":
+def simulate(scenario: "Source", policy: "str | FairsharePolicy" = "fair-share") -> "Run":
     """Run a fair-share scenario under a policy.
 
     Parameters
@@ -194,7 +195,7 @@ def simulate(scenario: "Source", policy: str = "fair-share") -> "Run":
     scenario
         Whatever `load` takes.
     policy
-        One of `gpuplan.FAIRSHARE_POLICIES`.
+        One of `gpuplan.FAIRSHARE_POLICIES`, or a `gpuplan.fairshare.policies.Policy` of one's own.
 
     Raises
     ------
@@ -272,7 +273,9 @@ def load_swf(path: str | Path, gpus: int | None = None) -> "FairshareScenario":
     )
 
 
-def compare(scenario: "Source", policies: Sequence[str] = ("fifo", "aware"), **effort: Any) -> "Comparison":
+def compare(
+    scenario: "Source", policies: "Sequence[str | Policy] | Policy" = ("fifo", "aware"), **effort: Any
+) -> "Comparison":
     """Plan a scenario under several policies; the plans by name and a tidy table (``effort`` as in `plan`).
 
     Raises
@@ -333,7 +336,7 @@ def sensitivity(scenario: "Source", *settings: Any, **more: Any) -> "Sensitivity
     return curves.sensitivity(load_allocation(scenario), *settings, **more)
 
 
-def roll(scenario: "Source | Days", policy: str = "aware", **settings: Any) -> "RollingRun":
+def roll(scenario: "Source | Days", policy: "str | Policy" = "aware", **settings: Any) -> "RollingRun":
     """Run a policy over days: plan, commit a step, meet what comes, plan again (`gpuplan.allocation.rolling.roll`).
 
     Raises

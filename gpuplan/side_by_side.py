@@ -1,11 +1,11 @@
 """Results of one scenario side by side: their figures as a table for people, a tidy one, and one for reading."""
 
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from gpuplan.inputs.errors import shorten
+from gpuplan.inputs.errors import InputError, Mistake, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +37,20 @@ def as_text(value: Figure, unit: str) -> str:
     if unit.startswith("share"):
         return f"{value:.1%}"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def require_names_apart(source: str, names: Sequence[str]) -> None:
+    """Refuse two policies of one name, of which only one would be shown.
+
+    Raises
+    ------
+    InputError
+        With every name that stands twice.
+    """
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        rule = "must have a name of its own beside the others"
+        raise InputError(source, [Mistake("policies", rule, name) for name in twice])
 
 
 class SideBySide(Generic[R]):

@@ -1,6 +1,5 @@
 """The wheel holds both packages and all data; the project file, constraints and README agree."""
 
-import gzip
 import json
 import os
 import re
@@ -124,90 +123,6 @@ def test_changelog_starts_with_this_version(checkout: Path, project: dict[str, A
     first = re.search(r"^## (\S+)", changelog, re.MULTILINE)
     assert first is not None
     assert first[1] == project["version"]
-
-
-def blocks(checkout: Path, language: str) -> list[str]:
-    readme = (checkout / "README.md").read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
-
-
-def files_of_the_readme(checkout: Path, folder: Path) -> None:
-    """The files that commands and code of the README name: three scenarios, logs, tables, traffic."""
-    names = {"allocation": "tiny.yaml", "fairshare": "mine.yaml", "packing": "node.yaml"}
-    for block in blocks(checkout, "yaml"):
-        kind = re.match(r"kind: (\w+)", block)
-        if kind is not None:
-            (folder / names[kind[1]]).write_text(block, encoding="utf-8")
-    rows = (f"{k} {60 * k} -1 600 4 -1 -1 4 900 -1 1 {k % 3} 1 -1 1 -1 -1 -1" for k in range(1, 20))
-    log = "; MaxProcs: 512\n" + "\n".join(rows)
-    (folder / "log.swf").write_text(log, encoding="utf-8")
-    (folder / "log.swf.gz").write_bytes(gzip.compress(log.encode()))
-    files_of_a_cluster(folder)
-
-
-def files_of_a_cluster(folder: Path) -> None:
-    """What a cluster has: an export of sacct with a job on each of two days, a table of jobs, traffic of a day."""
-    columns = (
-        "JobIDRaw,JobID,User,Account,QOS,Partition,State,Submit,Start,End,Elapsed,Timelimit,AllocTRES,ReqTRES"
-    )
-    lines = [columns.replace(",", "|")]
-    for job, day in ((1, "2026-03-03"), (2, "2026-03-04")):
-        times = f"{day}T08:00:00|{day}T09:00:00|{day}T11:00:00|02:00:00|04:00:00"
-        lines.append(f"{job}|{job}|ann|lab|high|gpu|COMPLETED|{times}|gres/gpu=4|gres/gpu=4")
-    (folder / "sacct.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    table = "id,submit_s,Cards,Used\na,0,4,60\nb,60,2,30\n"
-    (folder / "jobs.csv").write_text(table, encoding="utf-8")
-    hours = range(24)
-    first = 1772582400  # 2026-03-04 00:00 UTC
-    values = [[first + 3600 * hour, str(10 + hour)] for hour in hours]
-    series = {"metric": {"__name__": "requests", "model": "chat"}, "values": values}
-    answer = {"status": "success", "data": {"resultType": "matrix", "result": [series]}}
-    (folder / "traffic.json").write_text(json.dumps(answer), encoding="utf-8")
-    traffic = "".join(f"2026-03-04 {hour:02}:00,{10 + hour}\n" for hour in hours)
-    (folder / "traffic.csv").write_text("hour,requests\n" + traffic, encoding="utf-8")
-
-
-def test_the_python_of_the_readme_runs(
-    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files_of_the_readme(checkout, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    found = blocks(checkout, "python")
-    assert found
-    names: dict[str, Any] = {}
-    for block in found:
-        exec(compile(block, "README.md", "exec"), names)
-
-
-def test_the_scenario_of_the_readme_is_one(checkout: Path, tmp_path: Path) -> None:
-    from gpuplan.loading import load
-
-    files_of_the_readme(checkout, tmp_path)
-    assert load(tmp_path / "mine.yaml").kind == "fairshare"
-    assert load(tmp_path / "node.yaml").kind == "packing"
-    others = ("kind: fairshare", "kind: packing")
-    whole, *jobs = (block for block in blocks(checkout, "yaml") if not block.startswith(others))
-    for more in ("", *jobs):  # jobs stand alone in the text and are rows of the scenario's batch
-        (tmp_path / "readme.yaml").write_text(whole + more, encoding="utf-8")
-        assert len(load(tmp_path / "readme.yaml").batch) >= 1 + more.count("\n")
-
-
-def test_the_commands_of_the_readme_are_commands(
-    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from gpuplan.cli import main
-
-    monkeypatch.chdir(tmp_path)
-    files_of_the_readme(checkout, tmp_path)
-    commands = [
-        line.split("#")[0].split() for block in blocks(checkout, "console") for line in block.split("\n")
-    ]
-    asked = [words[1:] for words in commands if words[:1] == ["gpuplan"] and words[1:2] != ["lab"]]
-    asked = [words for words in asked if words != ["bench"]]  # takes long
-    assert asked
-    for words in asked:
-        assert main(words) == 0, words
-        assert capsys.readouterr().out
 
 
 def test_no_tracked_file_names_this_machine(checkout: Path) -> None:

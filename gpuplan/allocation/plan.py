@@ -19,7 +19,7 @@ from gpuplan.allocation.model import AllocationScenario
 from gpuplan.allocation.policies import ALL, Assignment, Policy, Proof
 from gpuplan.allocation.problem import Int64, Problem, compile_problem
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
-from gpuplan.side_by_side import SideBySide, as_text
+from gpuplan.side_by_side import SideBySide, as_text, require_names_apart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +57,7 @@ class Plan:
         run_log.ran(problem.scenario)
         self.scenario = problem.scenario
         self.policy = policy.name
+        self._policy = policy
         self.reservation = policy.reservation
         self.start = _frozen(assignment.start)
         self.first_gpu = _frozen(assignment.first_gpu)
@@ -145,7 +146,7 @@ class Plan:
     def with_proof(self, proof: Proof) -> "Plan":
         """The same plan beside another proof of how good a plan can be."""
         assignment = Assignment(self.start, self.first_gpu, self.size, self._hold, 0, proof)
-        return Plan(self._problem, policy_named(self.policy), assignment, self.seconds)
+        return Plan(self._problem, self._policy, assignment, self.seconds)
 
     @property
     def gap(self) -> float:
@@ -254,23 +255,28 @@ def shown(figure: str, value: float | int | None) -> str:
     return as_text(value, UNITS[figure])
 
 
-def policy_named(name: str) -> Policy:
-    """The policy of a name.
+def policy_named(name: str | Policy) -> Policy:
+    """The policy of a name; a policy of one's own is taken as it is.
 
     Raises
     ------
     InputError
-        For an unknown name, with a suggestion.
+        For an unknown name, with a suggestion, and for a policy of one's own under the name of another.
     """
-    for policy in ALL:
-        if policy.name == name:
-            return policy
-    names = [policy.name for policy in ALL]
+    known = {policy.name: policy for policy in ALL}
+    if isinstance(name, Policy):
+        if known.get(name.name, name) is not name:
+            rule = "must have a name of its own, not that of a policy that ships"
+            raise InputError("allocation", [Mistake("policy", rule, name.name)])
+        return name
+    if name in known:
+        return known[name]
+    names = list(known)
     rule = f"must be one of {', '.join(names)}" + did_you_mean(name, names)
     raise InputError("allocation", [Mistake("policy", rule, name)])
 
 
-def plan(scenario: Any, policy: str = "aware", **effort: Any) -> Plan:
+def plan(scenario: Any, policy: str | Policy = "aware", **effort: Any) -> Plan:
     """Plan a scenario under a policy.
 
     Parameters
@@ -278,7 +284,7 @@ def plan(scenario: Any, policy: str = "aware", **effort: Any) -> Plan:
     scenario
         An `AllocationScenario`, or the mapping of a scenario file.
     policy
-        One of `gpuplan.POLICIES`.
+        One of `gpuplan.POLICIES`, or a `gpuplan.allocation.policies.Policy` of one's own.
     **effort
         ``budget_ms``, ``iterations``, ``seed``, ``time_limit_s``, ``report``: see
         `gpuplan.allocation.policies.Effort`; policies without a use for one ignore it.
@@ -302,7 +308,9 @@ def repeatable(scenario: AllocationScenario) -> dict[str, int]:
     return {"iterations": iterations_for(compile_problem(scenario))}
 
 
-def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware"), **effort: Any) -> Comparison:
+def compare(
+    scenario: Any, policies: Sequence[str | Policy] | Policy = ("fifo", "aware"), **effort: Any
+) -> Comparison:
     """Plan a scenario under several policies; ``effort`` as in `plan`.
 
     Raises
@@ -310,13 +318,13 @@ def compare(scenario: Any, policies: Sequence[str] = ("fifo", "aware"), **effort
     InputError
         For an unknown policy, none at all, or a scenario with mistakes.
     """
-    names = [policies] if isinstance(policies, str) else list(dict.fromkeys(policies))
+    names = [policies] if isinstance(policies, str | Policy) else list(dict.fromkeys(policies))
     if not names:
         raise InputError("allocation", [Mistake("policies", "must name at least one policy", names)])
-    for name in names:
-        policy_named(name)
+    chosen = [policy_named(name) for name in names]
+    require_names_apart("allocation", [policy.name for policy in chosen])
     checked = ready(scenario)
-    return Comparison({name: plan(checked, name, **effort) for name in names})
+    return Comparison({policy.name: plan(checked, policy, **effort) for policy in chosen})
 
 
 def warm_up() -> None:

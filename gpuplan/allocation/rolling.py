@@ -59,7 +59,7 @@ __all__ = ["Days", "Errors", "RollingRun", "repeated", "roll", "unfold"]
 
 def roll(
     scenario: Any,
-    policy: str = "aware",
+    policy: str | Policy = "aware",
     *,
     days: int | None = None,
     horizon_hours: float | str | None = None,
@@ -80,7 +80,7 @@ def roll(
         A day that comes again and again, as an `AllocationScenario` or the mapping of a file; or the `Days` themselves
         (``days``, ``horizon_hours`` and ``errors`` are then theirs and must be left out).
     policy
-        One of `gpuplan.POLICIES`.
+        One of `gpuplan.POLICIES`, or a `gpuplan.allocation.policies.Policy` of one's own.
     days
         How many; 7 where it is left out.
     horizon_hours

@@ -17,7 +17,7 @@ from gpuplan.fairshare.ledger import Ledger, ledger
 from gpuplan.fairshare.model import HOUR, FairshareScenario
 from gpuplan.fairshare.raw import RawRun, Stretches
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
-from gpuplan.side_by_side import SideBySide, as_text
+from gpuplan.side_by_side import SideBySide, as_text, require_names_apart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,25 +251,30 @@ def shown(figure: str, value: float | int | None) -> str:
     return as_text(value, UNITS[figure])
 
 
-def policy_named(name: str) -> "Policy":
-    """The policy of a name.
+def policy_named(name: "str | Policy") -> "Policy":
+    """The policy of a name; a policy of one's own is taken as it is.
 
     Raises
     ------
     InputError
-        For an unknown name, with a suggestion.
+        For an unknown name, with a suggestion, and for a policy of one's own under the name of another.
     """
-    from gpuplan.fairshare.policies import ALL
+    from gpuplan.fairshare.policies import ALL, Policy
 
-    for policy in ALL:
-        if policy.name == name:
-            return policy
-    names = [policy.name for policy in ALL]
+    known = {policy.name: policy for policy in ALL}
+    if isinstance(name, Policy):
+        if known.get(name.name, name) is not name:
+            rule = "must have a name of its own, not that of a policy that ships"
+            raise InputError("fairshare", [Mistake("policy", rule, name.name)])
+        return name
+    if name in known:
+        return known[name]
+    names = list(known)
     rule = f"must be one of {', '.join(names)}" + did_you_mean(name, names)
     raise InputError("fairshare", [Mistake("policy", rule, name)])
 
 
-def simulate(scenario: Any, policy: str = "fair-share") -> Run:
+def simulate(scenario: Any, policy: "str | Policy" = "fair-share") -> Run:
     """Run a scenario under a policy.
 
     Parameters
@@ -277,7 +282,7 @@ def simulate(scenario: Any, policy: str = "fair-share") -> Run:
     scenario
         A `FairshareScenario`, or the mapping of a scenario file.
     policy
-        One of `gpuplan.fairshare.policies.POLICIES`.
+        One of `gpuplan.fairshare.policies.POLICIES`, or a `gpuplan.fairshare.policies.Policy` of one's own.
 
     Raises
     ------
@@ -290,7 +295,9 @@ def simulate(scenario: Any, policy: str = "fair-share") -> Run:
     return _run(compile_problem(ready(scenario)), chosen)
 
 
-def compare(scenario: Any, policies: Sequence[str] = ("easy", "fair-share")) -> Comparison:
+def compare(
+    scenario: Any, policies: "Sequence[str | Policy] | Policy" = ("easy", "fair-share")
+) -> Comparison:
     """Run a scenario under several policies, on one and the same workload.
 
     Raises
@@ -298,12 +305,14 @@ def compare(scenario: Any, policies: Sequence[str] = ("easy", "fair-share")) -> 
     InputError
         For an unknown policy, none at all, or a scenario with mistakes.
     """
+    from gpuplan.fairshare.policies import Policy
     from gpuplan.fairshare.problem import compile_problem
 
-    names = [policies] if isinstance(policies, str) else list(dict.fromkeys(policies))
+    names = [policies] if isinstance(policies, str | Policy) else list(dict.fromkeys(policies))
     if not names:
         raise InputError("fairshare", [Mistake("policies", "must name at least one policy", names)])
     chosen = [policy_named(name) for name in names]
+    require_names_apart("fairshare", [policy.name for policy in chosen])
     problem = compile_problem(ready(scenario))
     return Comparison({policy.name: _run(problem, policy) for policy in chosen})
 

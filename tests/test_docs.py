@@ -1,0 +1,134 @@
+"""What README and docs/ say is so: every block runs, every link leads somewhere, nothing in them is stale."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from documents import CHECKOUT, PAGES, SCENARIO_FILES, Block, anchors, blocks, files_for, links
+
+DOCS = CHECKOUT / "docs"
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
+WITH_COMMANDS = [page for page in PAGES if blocks(page, "console")]
+
+#: Commands that are shown and not run here: they serve until they are ended, last long, or are not gpuplan's.
+NOT_RUN = {"lab", "app", "bench"}
+
+#: A file below it works only with the change of the kernel that stands beside it.
+NEEDS_A_BRANCH = "gpuplan/packing/policies/"
+
+
+def script(name: str) -> ModuleType:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page alone, from top to bottom, as a reader would; files that it shows belong to the how-to's own test."""
+    files_for(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks(page, "python"):
+        if block.file is None or not block.file.startswith(NEEDS_A_BRANCH):
+            exec(compile(block.text, str(block), "exec"), names)
+
+
+def test_the_scenarios_of_the_pages_are_scenarios(tmp_path: Path) -> None:
+    from gpuplan.loading import load
+
+    seen = set()
+    for page in PAGES:
+        files_for(page, tmp_path)
+        whole = ""
+        for block in blocks(page, "yaml"):
+            kind = re.match(r"kind: (\w+)", block.text)
+            if kind is not None:
+                whole = block.text
+                seen.add(kind[1])
+                assert load(tmp_path / SCENARIO_FILES[kind[1]]).kind == kind[1], str(block)
+            else:  # a job that stands alone in the text is a row of the batch above
+                (tmp_path / "more.yaml").write_text(whole + block.text, encoding="utf-8")
+                more: Any = load(tmp_path / "more.yaml")
+                assert len(more.batch) >= 1 + block.text.count("- {"), str(block)
+    assert seen == set(SCENARIO_FILES)
+
+
+def commands(block: Block) -> list[list[str]]:
+    """The commands of gpuplan in a block that are run here, as words."""
+    lines = (line.split(" #")[0] for line in block.text.replace("\\\n", " ").split("\n"))
+    words = [shlex.split(line) for line in lines if line.startswith("gpuplan ")]
+    return [each[1:] for each in words if each[1] not in NOT_RUN]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
+def test_the_commands_of_a_page_are_commands(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They end well and say something; where the page shows what they print, they print it."""
+    from gpuplan.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    files_for(page, tmp_path)
+    printed = ""
+    for block in blocks(page):
+        if block.language == "console":
+            for words in commands(block):
+                assert main(words) == 0, words
+                printed = capsys.readouterr().out
+                assert printed, words
+        elif block.language == "text":
+            assert set(block.text.splitlines()) <= set(printed.splitlines()), str(block)
+
+
+def test_every_link_of_a_page_leads_somewhere() -> None:
+    """Within the checkout: other pages, their headings, pictures; nothing points outside."""
+    for page in PAGES:
+        for link in links(page):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.is_relative_to(CHECKOUT), (page.name, link)
+            assert target.exists(), (page.name, link)
+            if anchor:
+                assert anchor in anchors(target), (page.name, link)
+
+
+def test_every_page_is_reached_from_the_readme_and_from_the_contents() -> None:
+    pages = {page.name for page in PAGES if page.parent == DOCS} - {"index.md"}
+    for start in (CHECKOUT / "README.md", DOCS / "index.md"):
+        told = {Path(link.partition("#")[0]).name for link in links(start)}
+        contents = (line for block in blocks(start) for line in block.text.split("\n"))
+        told |= {f"{line.strip()}.md" for line in contents}
+        assert pages <= told, pages - told
+
+
+def test_the_page_of_figures_is_what_the_library_says() -> None:
+    figures = script("figures")
+    assert figures.PAGE.read_text(encoding="utf-8") == figures.page(), "run: python docs/figures.py"
+
+
+def test_the_picture_shows_what_the_library_computes() -> None:
+    """What is drawn, not its bytes: where letters stand depends on the fonts of a machine."""
+    picture = script("picture")
+    drawn = picture.chart()
+    text = picture.PICTURE.read_text(encoding="utf-8")
+    assert picture.MARK + picture.fingerprint(drawn) in text, "run: python docs/picture.py"
+    both = picture.gp.compare(picture.SCENARIO, picture.POLICIES)
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    for plan in both.plans.values():
+        share = f"{100 * plan.figures['utilization']:.1f}"
+        assert f"{plan.policy}: utilization {share} %" in text
+        assert f"{share} %" in readme, "the words below the picture name its figures"
+
+
+def test_the_readme_begins_with_the_two_commands() -> None:
+    lines = (CHECKOUT / "README.md").read_text(encoding="utf-8").split("\n")
+    assert [line.split("#")[0].strip() for line in lines[2:4]] == ["make lab", "make test"]
