@@ -6,7 +6,6 @@ when as many GPUs have been asked for as there are, a random choice has given aw
 which overtake it only later. So it is here and in the authors' results (about 88, 81, 80 and 84 % at that moment).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,19 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuplan.inputs.errors import InputError, Mistake
+from gpuplan.intervals import interval
 from gpuplan.packing.fragmentation import POLICIES, PUBLISHED, Placement, Scores, place
 from gpuplan.packing.pods import Nodes, Pods
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; beyond that the normal's.
-_T = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-_NORMAL = 1.960
 
 
 @dataclass(frozen=True)
@@ -160,15 +152,6 @@ def study(
         for policy in dict.fromkeys(policies)
     }
     return FragmentationStudy(placements, chosen, ratio, _notes(nodes, pods, scores))
-
-
-def interval(values: npt.NDArray[np.float64]) -> tuple[float, float, float]:
-    """Mean, and the ends of its 95 % confidence interval ``mean ± t s / sqrt(n)`` (Student's t; nan for one value)."""
-    n, mean = len(values), float(values.mean())
-    if n == 1:
-        return mean, math.nan, math.nan
-    half = (_T[n - 2] if n - 2 < len(_T) else _NORMAL) * float(values.std(ddof=1)) / math.sqrt(n)
-    return mean, mean - half, mean + half
 
 
 def _notes(nodes: Nodes, pods: Pods, scores: Scores) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuplan.packing.fragmentation_study import interval
+from gpuplan.intervals import interval
 from gpuplan.packing.model import (
     GIB,
     SECOND,

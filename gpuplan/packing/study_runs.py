@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from gpuplan.packing.fragmentation_study import interval
+from gpuplan.intervals import interval
 from gpuplan.packing.ledger import Ledger, ledger
 from gpuplan.packing.model import SECOND, PackingScenario
 from gpuplan.packing.problem import Problem, compile_problem, tasks_of

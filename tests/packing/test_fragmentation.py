@@ -19,7 +19,7 @@ from gpuplan.packing import fragmentation as fgd
 from gpuplan.packing import fragmentation_kernels as kernels
 from gpuplan.packing.charts import fragmentation as frag_chart
 from gpuplan.packing.charts import fragmentation_chart
-from gpuplan.packing.fragmentation_study import interval, study
+from gpuplan.packing.fragmentation_study import study
 from gpuplan.packing.pods import Nodes, Pods, nodes, pods
 
 # ------------------------------------------------------------------- by hand
@@ -448,12 +448,6 @@ def test_the_chart_is_drawn_with_its_figures(ratio: float, seeds: int) -> None:
 
 def test_labels_that_would_touch_are_pushed_apart() -> None:
     assert frag_chart._apart([95.0, 94.5, 90.0], 2.0) == [95.0, 93.0, 90.0]
-
-
-def test_interval_by_hand() -> None:
-    """1, 2, 3: mean 2, s = 1, t(2) = 4.303: 2 ± 4.303 / sqrt(3) = 2 ± 2.4843."""
-    assert interval(np.array([1.0, 2.0, 3.0])) == pytest.approx((2, -0.48434, 4.48434), abs=1e-4)
-    assert math.isnan(interval(np.array([1.0]))[1])
 
 
 def test_too_many_different_requests(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Figures over a setting, with intervals over seeds: charts of open questions."""
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -9,19 +8,12 @@ import numpy as np
 from gpuplan import theme
 from gpuplan.fairshare.charts.waits import policy_scale
 from gpuplan.gantt import Columns, Spec, field, mark, safe_text, titles
+from gpuplan.intervals import interval as mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from gpuplan.gantt.offline import OfflineChart
-
-#: 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; beyond that the normal's.
-_T = (
-    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
-    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
-    *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
-)
-_NORMAL = 1.960
 
 Interval = Literal["t", "range"]
 
@@ -129,12 +121,10 @@ def bounds(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", interval: Int
 
     ``"t"``: mean ± t s / sqrt(n), with s the sample's standard deviation.
     """
-    n = len(values)
-    if interval == "range" or n == 1:
+    if interval == "range" or len(values) == 1:
         return float(values.min()), float(values.max())
-    t = _T[n - 2] if n - 2 < len(_T) else _NORMAL
-    half = t * float(values.std(ddof=1)) / math.sqrt(n)
-    return float(values.mean()) - half, float(values.mean()) + half
+    _, low, high = mean_interval(values)
+    return low, high
 
 
 def _texts(column: "pd.Series") -> list[str]:
