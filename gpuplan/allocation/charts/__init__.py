@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         utilization_chart,
     )
     from gpuplan.allocation.charts.gain import waterfall_chart
+    from gpuplan.allocation.charts.hours import gpu_hours, hours_chart
     from gpuplan.allocation.charts.rolling import (
         error_map_chart,
         horizon_chart,
@@ -37,7 +38,9 @@ __all__ = [
     "error_map_chart",
     "gantt",
     "gantt_pair",
+    "gpu_hours",
     "horizon_chart",
+    "hours_chart",
     "lookahead_chart",
     "promise_chart",
     "sensitivity_chart",
@@ -51,8 +54,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from gpuplan.allocation.charts import alone, gain, rolling, sensitivity
+    from gpuplan.allocation.charts import alone, gain, hours, rolling, sensitivity
 
-    homes = {"waterfall_chart": gain, "sensitivity_chart": sensitivity}
+    homes = {
+        "waterfall_chart": gain,
+        "sensitivity_chart": sensitivity,
+        "gpu_hours": hours,
+        "hours_chart": hours,
+    }
     home = homes.get(name, rolling if hasattr(rolling, name) else alone)
     return getattr(home, name)
