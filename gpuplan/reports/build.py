@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.files import write_whole
-from gpuplan.inputs.errors import shorten
+from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.reports.runs import Choices, compared, settled
 
 if TYPE_CHECKING:
@@ -101,5 +101,9 @@ def report(
     """
     from gpuplan.loading import load
 
+    if isinstance(scenario, (str, Path)) and str(scenario).lower().endswith(".ipynb"):
+        raise InputError(
+            Path(scenario).name, [Mistake("", "is a notebook: gpuplan.report_notebook takes it")]
+        )
     settled_scenario, choices = settled(load(scenario), policies, seed, iterations)
     return Report(compared(settled_scenario, choices), choices)

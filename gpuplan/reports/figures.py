@@ -72,6 +72,8 @@ class ReportFigures:
             "figures": figures | {VIOLATIONS: [exact(count) for count in broken]},
             "shown": shown | {VIOLATIONS: [as_text(count, "rules") for count in broken]},
             "units": {name: self.comparison.units[name] for name in figures} | {VIOLATIONS: "broken rules"},
+            "meanings": {name: self.comparison.meanings.get(name, "") for name in figures}
+            | {VIOLATIONS: "found by code that shares nothing with the engine"},
             "assumptions": words.assumptions(self.comparison, self.choices),
             "notes": words.notes(self.comparison),
         }
@@ -191,10 +193,12 @@ def is_record(found: Any) -> bool:
         and all(_are_texts(row) and len(row) == n_policies for row in found[name].values())
         for name in ("figures", "shown")
     )
-    if not cells or not isinstance(found.get("units"), dict):
-        return False
-    same = found["figures"].keys() == found["shown"].keys() == found["units"].keys()
-    return same and _are_texts(list(found["units"].values()))
+    said = all(
+        isinstance(found.get(name), dict) and _are_texts(list(found[name].values()))
+        for name in ("units", "meanings")
+    )
+    names = ("figures", "shown", "units", "meanings")
+    return cells and said and len({tuple(found[name]) for name in names}) == 1
 
 
 def _are_texts(found: Any) -> bool:
@@ -216,14 +220,15 @@ def block(number: int, record: Mapping[str, Any]) -> str:
             f'data-value="{html.escape(value)}">{html.escape(shown[policy])}</td>'
             for policy, value in enumerate(values)
         )
-        unit = tables.text(record["units"][name])
+        unit, meaning = tables.text(record["units"][name]), tables.text(record["meanings"][name], 400)
         rows.append(
-            f'<tr><th scope="row">{tables.text(name.replace("_", " "))}</th>{cells}<td class="unit">{unit}</td></tr>'
+            f'<tr><th scope="row">{tables.text(name.replace("_", " "))}</th>{cells}<td class="unit">{unit}</td>'
+            f'<td class="meaning">{meaning}</td></tr>'
         )
     caption = f"{record['name']}: figures of every policy"
     inner = (
         f'<table>\n<caption>{tables.text(caption)}</caption>\n<thead><tr><th scope="col">figure</th>{header}'
-        '<th scope="col" class="words">unit</th></tr></thead>\n<tbody>\n'
+        '<th scope="col" class="words">unit</th><th scope="col" class="words">what it is</th></tr></thead>\n<tbody>\n'
         + "\n".join(rows)
         + "\n</tbody>\n</table>"
     )

@@ -14,6 +14,9 @@ from gpuplan.inputs.errors import InputError, Mistake
 #: Bytes of a notebook that is read at most.
 MOST_BYTES = 100_000_000
 
+#: The tag of cells that run and are not shown, as publishing tools of Jupyter call it.
+HIDDEN = "remove-cell"
+
 #: The tag of the cell whose values ``-p`` replaces.
 PARAMETERS = "parameters"
 

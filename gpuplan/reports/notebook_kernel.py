@@ -19,7 +19,7 @@ FIGURES = "application/vnd.gpuplan.figures+json"
 SCENARIOS = "application/vnd.gpuplan.scenarios+json"
 
 #: Packages that pictures and tables of a notebook may come from: their versions count where it has loaded them.
-_DRAWN_WITH = ("matplotlib", "seaborn", "plotly", "scipy", "polars")
+_DRAWN_WITH = ("matplotlib", "seaborn", "plotly", "polars")
 
 
 def begin() -> None:

@@ -41,7 +41,6 @@ _DROPPED = {
     "math",
 }
 _ACTIVE = re.compile(r"<\s*(script|iframe|object|embed|form|svg|link)\b", re.IGNORECASE)
-_OUTSIDE = re.compile(r"<img\b[^>]*\bsrc\s*=\s*[\"']?\s*(?:https?:)?//", re.IGNORECASE)
 
 #: A picture without a source, as `nh3` writes it.
 _LOST = re.compile(r"<img(?![^>]* src=)[^>]*>")
@@ -82,8 +81,6 @@ def cleaned(text: str, told: Told, cell: int) -> str:
         raise missing("nh3") from error
     for found in sorted({match.lower() for match in _ACTIVE.findall(text)}):
         told.note(cell, f"<{found}> is left out: nothing of a notebook runs in a report.")
-    if _OUTSIDE.search(text):
-        told.note(cell, "a picture from an outside address is left out.")
     attributes = {name: set(values) for name, values in nh3.ALLOWED_ATTRIBUTES.items()}
     attributes["*"] = {"style", "lang", "dir", "role", "title"}
     attributes["div"] = {"class", "tabindex", "aria-label"}
@@ -100,6 +97,8 @@ def cleaned(text: str, told: Told, cell: int) -> str:
         url_relative="deny",
         link_rel="noopener noreferrer",
     )
+    if _LOST.search(made):
+        told.note(cell, "a picture that is neither in the notebook nor beside it is left out.")
     return _LOST.sub(_in_words, made)
 
 

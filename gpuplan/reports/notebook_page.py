@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuplan.reports import tables, words
-from gpuplan.reports.notebook_file import Notebook
+from gpuplan.reports.notebook_file import HIDDEN, Notebook
 from gpuplan.reports.notebook_outputs import Told, markdown, outputs
 from gpuplan.reports.notebook_run import Ran
 from gpuplan.reports.page import config, data, head, listed, script
@@ -47,7 +47,7 @@ def notebook_page(
     told = Told()
     body = _body(notebook, ran, folder, told, code)
     made_with = versions(ran.drawn)
-    title, drawing = title_of(notebook), f"\n{script()}"
+    title, drawing = title_of(notebook, ran), f"\n{script()}"
     parts = [
         head(f"Report: {title}", f"{FORMAT} {FORMAT_VERSION}", drawing),
         _front(title, told, has_title=bool(re.search("<h1", body))),
@@ -65,19 +65,30 @@ def notebook_page(
     return "\n".join([*parts, *last, "</body>\n</html>\n"])
 
 
-def title_of(notebook: Notebook) -> str:
-    """Its first heading, or else its name."""
-    for cell in notebook.cells:
-        if cell.kind == "markdown":
-            found = re.search(r"^#\s+(.+?)\s*#*\s*$", cell.source, re.MULTILINE)
-            if found:
-                return re.sub(r"[*_`]", "", found[1])
+def title_of(notebook: Notebook, ran: Ran) -> str:
+    """The first heading that is shown, in a text or in an output, or else the notebook's name."""
+    for cell, found in zip(notebook.cells, ran.outputs, strict=True):
+        if HIDDEN in cell.tags:
+            continue
+        texts = [cell.source] if cell.kind == "markdown" else []
+        texts += [str(output.get("data", {}).get("text/markdown", "")) for output in found]
+        for text in texts:
+            heading = re.search(r"^#\s+(.+?)\s*#*\s*$", text, re.MULTILINE)
+            if heading:
+                return re.sub(r"[*_`]", "", heading[1])
     return notebook.name
 
 
 def _body(notebook: Notebook, ran: Ran, folder: Path | None, told: Told, code: bool) -> str:
     parts = []
+    hidden = sum(HIDDEN in cell.tags for cell in notebook.cells)
+    if hidden:
+        told.notes.append(
+            f"{hidden} cell{'s' * (hidden != 1)} tagged {HIDDEN} {'are' if hidden != 1 else 'is'} not shown."
+        )
     for index, (cell, found) in enumerate(zip(notebook.cells, ran.outputs, strict=True)):
+        if HIDDEN in cell.tags:
+            continue
         if cell.kind == "markdown":
             parts.append(markdown(cell, folder, told))
         elif cell.kind == "raw":
@@ -196,7 +207,7 @@ def _scenarios(told: Told) -> str:
 
 def _record(notebook: Notebook, told: Told, ran: Ran, made_with: Mapping[str, str]) -> dict[str, Any]:
     """What `gpuplan verify` reads; figures and scenarios stand in the page as people read them."""
-    apart = ("figures", "shown", "units", "scenario", "assumptions", "notes")
+    apart = ("figures", "shown", "units", "meanings", "scenario", "assumptions", "notes")
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,

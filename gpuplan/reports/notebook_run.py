@@ -20,7 +20,7 @@ from gpuplan.reports.notebook_kernel import SCENARIOS
 TIME_LIMIT_S = 600.0
 
 #: Characters of output after which a notebook is stopped.
-MOST_OUTPUT = 200_000_000
+MOST_OUTPUT = 100_000_000
 
 _BEGIN = "from gpuplan.reports.notebook_kernel import begin as _gpuplan; _gpuplan(); del _gpuplan"
 _END = "from gpuplan.reports.notebook_kernel import end as _gpuplan; _gpuplan()"

@@ -204,6 +204,7 @@ def _computed(entry: dict[str, Any], text: str, source: str) -> ReportFigures:
         "figures": {},
         "shown": {},
         "units": {},
+        "meanings": {},
         "assumptions": [],
         "notes": [],
         "scenario": "",
