@@ -31,13 +31,21 @@ _PROGRAM = """
 import json, resource, sys, time
 from gpuplan.traces.slurm import read_sacct
 path, small, scale = sys.argv[1:]
+
+def peak():
+    try:  # getrusage tells the memory of the process that started this one, where that had more
+        with open("/proc/self/status", encoding="ascii") as file:
+            return 1024 * next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * int(scale)
+
 read_sacct(small, zone="Europe/Berlin")  # compiles
 started = time.perf_counter()
 found = read_sacct(path, zone="Europe/Berlin")
 seconds = time.perf_counter() - started
 print(json.dumps({
     "seconds": seconds,
-    "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * int(scale),
+    "memory": peak(),
     "jobs": found.n_jobs, "gpu_seconds": found.gpu_seconds, "read": found.account.read, "used": found.account.used,
     "states": {state: int((found.state[found.used] == state).sum()) for state in sorted(set(found.state.tolist()))},
 }))

@@ -290,7 +290,8 @@ class Memory:
     def byte_us(self) -> dict[str, float]:
         """Bytes x us over the run and all GPUs: ``reserved``, ``actual``, ``useful``.
 
-        KV counts as if it grew without steps: at most one token of each running task more than there is.
+        KV counts as if it grew without steps: of each running task at most one token more than there is, or what it
+        generates in a microsecond of service.
         """
         kv, serving = self._kv_byte_us
         copies = self.raw.copies
