@@ -332,3 +332,10 @@ def _require(nodes: Nodes, pods: Pods, policy: str, ratio: float, scores: str) -
             mistakes.append(Mistake(what, "must not have negative CPU, memory or GPUs, nor more than 2^40"))
     if mistakes:
         raise InputError("placement", mistakes)
+
+
+def warm_up() -> None:
+    """Compile the kernels (or read them from the cache), so that no later study waits for them."""
+    from gpuplan.packing.pods import nodes, pods
+
+    place(nodes(["node"], [1000], [1], [1], [""]), pods(["pod"], [1], [1], [1], [WHOLE], [()]))

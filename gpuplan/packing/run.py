@@ -353,9 +353,11 @@ def _read_only(raw: RawPack) -> RawPack:
 
 def warm_up() -> None:
     """Compile every kernel (or read it from the cache), so that no later run waits for it."""
+    from gpuplan.packing import fragmentation
     from gpuplan.packing.model import GIB, Gpus, ServedModel
     from gpuplan.packing.tasks import tasks
 
+    fragmentation.warm_up()
     one = tasks([0], service_us=[1])
     tiny = PackingScenario("warm-up", Gpus(1, GIB), (ServedModel("model", 1, 1),), tasks=one)
     pack(tiny)
