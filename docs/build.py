@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE))
 CONTENTS = {
     "Three questions": ("allocation", "rolling", "fairshare", "packing"),
     "Your own work": ("your-data", "sweeps", "reports", "serve", "teachers"),
-    "To look up": ("figures", "limits"),
+    "To look up": ("figures", "glossary", "limits"),
     "Reference": (
         *("reference-commands", "reference-files", "reference-policies"),
         *("reference-python", "reference-widgets"),

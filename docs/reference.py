@@ -39,14 +39,10 @@ GROUPS = {
         "InputError",
     ),
     "Sweeps, reports, explorers": (
-        "sweep",
-        "Sweep",
-        "report",
-        "Report",
-        "verify_report",
-        "Verification",
-        "explore",
+        *("sweep", "Sweep", "report", "Report", "verify_report", "Verification"),
+        *("report_notebook", "report_figures", "explore"),
     ),
+    "Lessons": ("glossary", "check", "ask"),
 }
 
 #: What plug-in policies are written with.
@@ -193,13 +189,18 @@ def _files() -> str:
     ]
     for kind in ("allocation", "fairshare", "packing"):
         schema = import_module(f"gpuplan.{kind}.schema").json_schema()
-        parts.append(f"## kind: {kind}\n\n{_prose(schema.get('description'))}\n")
-        parts.append("\n".join(["| field | what it says | default |", "| --- | --- | --- |"]))
-        rows = [
-            f"| `{path}` | {_cell(said)} | {default} |"
-            for path, said, default in _fields(schema, schema, "", ())
-        ]
-        parts[-1] += "\n" + "\n".join(rows) + "\n"
+        forms: dict[
+            str, dict[tuple[str, str], None]
+        ] = {}  # a field may have two, as a job of one or of several sizes
+        for path, said, default in _fields(schema, schema, "", ()):
+            forms.setdefault(path, {})[said, default] = None
+        rows = []
+        for path, each in forms.items():
+            said = " Or: ".join(dict.fromkeys(said for said, _ in each))
+            defaults = " or ".join(dict.fromkeys(default for _, default in each))
+            rows.append(f"| `{path}` | {_cell(said)} | {defaults} |")
+        table = "\n".join(["| field | what it says | default |", "| --- | --- | --- |", *rows])
+        parts.append(f"## kind: {kind}\n\n{_prose(schema.get('description'))}\n\n{table}\n")
     return "\n".join(parts)
 
 
@@ -219,17 +220,22 @@ def _fields(
 
 def _inner(field: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """Names of the parts that a field may hold, and whether it is a list of them."""
-    for one in (field, *field.get("anyOf", ()), *field.get("oneOf", ())):
-        for holder, many in ((one, False), (one.get("items", {}), True)):
+    for one in _forms(field):
+        for holder, many in ((one, False), *((each, True) for each in _forms(one.get("items", {})))):
             if "$ref" in holder:
                 yield holder["$ref"].rpartition("/")[2], many
+
+
+def _forms(field: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """A field as it is, and the forms of which it may have one."""
+    return (field, *field.get("anyOf", ()), *field.get("oneOf", ()))
 
 
 def _default(field: Mapping[str, Any]) -> str:
     """The default as one would write it in a file; seconds where only text with a unit can be written."""
     if "default" not in field:
         return ""
-    forms = [field, *field.get("anyOf", ())]
+    forms = _forms(field)
     timed = any("|min|" in str(form.get("pattern", "")) for form in forms)
     bare = any(form.get("type") in ("number", "integer") for form in forms)
     text = json.dumps(field["default"])

@@ -14,7 +14,7 @@ DOCS = CHECKOUT / "docs"
 WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
 WITH_COMMANDS = [page for page in PAGES if blocks(page, "console")]
 
-#: Commands that are shown and not run here: they serve until they are ended, last long, or are not gpuplan's.
+#: Commands that are understood here and not run: they serve until they are ended, or last long.
 NOT_RUN = {"lab", "app", "bench"}
 
 #: A file below it works only with the change of the kernel that stands beside it.
@@ -63,10 +63,14 @@ def test_the_scenarios_of_the_pages_are_scenarios(tmp_path: Path) -> None:
 
 
 def commands(block: Block) -> list[list[str]]:
-    """The commands of gpuplan in a block that are run here, as words."""
+    """The commands of gpuplan in a block, as words."""
     lines = (line.split(" #")[0] for line in block.text.replace("\\\n", " ").split("\n"))
-    words = [shlex.split(line) for line in lines if line.startswith("gpuplan ")]
-    return [each[1:] for each in words if each[1] not in NOT_RUN]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("gpuplan ")]
+
+
+def is_run(words: list[str]) -> bool:
+    """Whether a command is run here; reports of notebooks have tests of their own (tests/reports)."""
+    return words[0] not in NOT_RUN and not any(word.endswith(".ipynb") for word in words)
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
@@ -74,7 +78,7 @@ def test_the_commands_of_a_page_are_commands(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """They end well and say something; where the page shows what they print, they print it."""
-    from gpuplan.cli import main
+    from gpuplan.cli import _parser, main
 
     monkeypatch.chdir(tmp_path)
     files_for(page, tmp_path)
@@ -82,6 +86,9 @@ def test_the_commands_of_a_page_are_commands(
     for block in blocks(page):
         if block.language == "console":
             for words in commands(block):
+                if not is_run(words):
+                    assert _parser().parse_args(words).command == words[0]
+                    continue
                 assert main(words) == 0, words
                 printed = capsys.readouterr().out
                 assert printed, words
@@ -110,9 +117,10 @@ def test_every_page_is_reached_from_the_readme_and_from_the_contents() -> None:
         assert pages <= told, pages - told
 
 
-def test_the_page_of_figures_is_what_the_library_says() -> None:
-    figures = script("figures")
-    assert figures.PAGE.read_text(encoding="utf-8") == figures.page(), "run: python docs/figures.py"
+@pytest.mark.parametrize("name", ["figures", "glossary"])
+def test_a_page_that_the_library_writes_is_what_it_says_today(name: str) -> None:
+    made = script(name)
+    assert made.PAGE.read_text(encoding="utf-8") == made.page(), f"run: python docs/{name}.py"
 
 
 def test_the_picture_shows_what_the_library_computes() -> None:
