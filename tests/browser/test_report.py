@@ -5,12 +5,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import pytest
 from playwright.sync_api import Browser, Page
+from reports.notebooks import shown
 
 import gpuplan as gp
 from gpuplan.reports import pdf
 from gpuplan.reports.grid import grid
+from gpuplan.reports.notebook_kernel import CHART
+from gpuplan.reports.notebook_page import notebook_page
 from gpuplan.side_by_side import as_text
 
 PATIENCE_MS = 60_000
@@ -117,6 +121,40 @@ def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
         assert page.locator("img").count() == 0
         assert all(chart["drawn"] == "wide light" for chart in page.evaluate(CHARTS))
         assert faults == []
+
+
+def test_a_report_of_a_notebook_draws_and_nothing_else_runs(browser: Browser, tmp_path: Path) -> None:
+    """Outputs with scripts, a chart of somebody else, a picture: on a telephone, in the dark."""
+    hostile = (
+        "</script><script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
+    )
+    chart = (
+        alt.Chart(alt.InlineData([{"a": hostile, "b": 3}])).mark_bar(color="teal").encode(x="b:Q", y="a:N")
+    )
+    figures = gp.report_figures("two-apps")
+    notebook, ran = shown(
+        figures._repr_mimebundle_(),
+        {CHART: {"wide": chart.to_dict(), "config": {}}, "text/plain": hostile},
+        {"text/html": f"<p>before{hostile}after</p><table><tr>{'<td>wide</td>' * 99}</tr></table>"},
+        {
+            "image/svg+xml": "<svg xmlns='http://www.w3.org/2000/svg' width='900' height='9'><script>x()</script></svg>"
+        },
+    )
+    text = notebook_page(notebook, {}, ran, None, code=True)
+    path = tmp_path / "notebook.html"
+    path.write_text(text, encoding="utf-8")
+    look = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
+    with page_of(browser, path, **look) as (page, faults):
+        assert page.evaluate(WIDTHS) == [360, 360]
+        assert [chart["drawn"] for chart in page.evaluate(CHARTS)] == ["narrow dark"]
+        assert page.locator('.on-screen path[fill="teal"]').count() == 1
+        assert page.title() == "Report: made"
+        assert [fault for fault in faults if not fault.startswith("data:")] == []
+    # Should anything get past the cleaning, the page's policy still lets no script but its own run.
+    path.write_text(text.replace("</main>", f"{hostile[9:]}</main>"), encoding="utf-8")
+    with page_of(browser, path, **look) as (page, faults):
+        assert page.title() == "Report: made"
+        assert any("Content Security Policy" in fault for fault in faults)
 
 
 @pytest.mark.parametrize(("width", "mode"), [(1200, "light"), (360, "dark")])
