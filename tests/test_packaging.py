@@ -73,6 +73,21 @@ def test_wheel_holds_what_it_should_and_nothing_else(checkout: Path, wheel: Path
     assert {name.split("/")[0].split("-")[0] for name in names} == {"gpuplan", "gpuplan_widgets"}
 
 
+def test_the_description_of_the_wheel_is_the_readme_without_links_that_lead_nowhere(
+    checkout: Path, wheel: Path
+) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        told = archive.read(name).decode()
+    readme = (checkout / "README.md").read_text(encoding="utf-8")
+    assert "Description-Content-Type: text/markdown" in told
+    for line in ("    make lab ", "## A first result", "gpuplan compare training-rush", "## Offline"):
+        assert line in readme
+        assert line in told
+    assert re.findall(r"\]\((?!https?:)[^)\n]*\)", readme)
+    assert not re.findall(r"\]\((?!https?:)[^)\n]*\)", told)
+
+
 @pytest.mark.slow
 def test_installed_wheel_works_without_the_checkout(checkout: Path, installed: Path, tmp_path: Path) -> None:
     program = "import gpuplan, gpuplan_widgets; print(gpuplan.__file__, gpuplan_widgets.__file__)"
