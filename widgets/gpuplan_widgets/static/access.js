@@ -64,13 +64,13 @@ function openFolds(root) {
   }
 }
 
-// A table that is wider than its box is scrolled by keys once its box can have the focus.
+// A table that is larger than its box is scrolled by keys once its box can have the focus.
 function reachTables(root) {
   for (const table of root.querySelectorAll(".widget-html table")) {
     const box = table.closest(".widget-html-content");
     const own = box !== null && !table.closest("[tabindex]:not(.widget-html-content)");
     if (!own || box.clientWidth === 0) continue;
-    if (box.scrollWidth <= box.clientWidth + 1) {
+    if (box.scrollWidth <= box.clientWidth + 1 && box.scrollHeight <= box.clientHeight + 1) {
       box.removeAttribute("tabindex");
       continue;
     }
