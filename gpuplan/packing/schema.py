@@ -21,7 +21,7 @@ from gpuplan.packing.file_tasks import TaskFile
 from gpuplan.packing.model import NEVER, PackingScenario
 from gpuplan.packing.offered import fits, offered_load
 from gpuplan.packing.tasks import Tasks, tasks
-from gpuplan.packing.words import gib
+from gpuplan.packing.words import apart
 
 #: Models that a note names; the rest are counted.
 _NAMED = 5
@@ -209,9 +209,9 @@ def _too_large(scenario: PackingScenario) -> Iterable[str]:
         most = max(scenario.needed(model), scenario.taken(model))
         what = "needs" if most == scenario.needed(model) else "takes"
         each = "" if model.gpus == 1 else f" on each of {model.gpus} GPUs"
+        size, memory = apart(most, scenario.gpus.memory_bytes)
         yield (
-            f"{shorten(model.name)} {what} {gib(most)}{each} and no GPU has more than "
-            f"{gib(scenario.gpus.memory_bytes)}: its tasks are rejected."
+            f"{shorten(model.name)} {what} {size}{each} and no GPU has more than {memory}: its tasks are rejected."
         )
     if len(large) > _NAMED:
         yield f"{len(large) - _NAMED:,} more models are larger than every GPU: their tasks are rejected."
