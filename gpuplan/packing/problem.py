@@ -7,6 +7,7 @@ import numpy as np
 
 from gpuplan.packing.model import NEVER, Int64, PackingScenario
 from gpuplan.packing.tasks import Tasks
+from gpuplan.packing.words import amount, apart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,14 +90,14 @@ def never_served(scenario: PackingScenario, tasks: Tasks, needed: Int64, taken: 
         m = int(tasks.model[j])
         name, spread = scenario.models[m].name, scenario.models[m].gpus
         if spread > 1:
-            name += f" over {spread} GPUs"  # its bytes below are those on each of them
-        if too_large[j]:
-            found[j] = f"{name} needs {needed[m]:,} bytes by its declaration, a GPU has {memory:,}"
-        elif taken[m] > memory:
-            found[j] = f"{name} takes {taken[m]:,} bytes, a GPU has {memory:,}"
+            name += f" over {spread} GPUs"  # what it takes is said for each of them
+        size = needed[m] if too_large[j] else taken[m]
+        if size > memory:
+            said, has = apart(int(size), memory)
+            how = f"needs {said} by its declaration" if too_large[j] else f"takes {said}"
+            found[j] = f"{name} {how}, a GPU has {has}"
         else:
-            found[j] = (
-                f"{name} takes {taken[m]:,} bytes and {tokens[j]:,} tokens of context {cache[j]:,}, "
-                f"a GPU has {memory:,}"
-            )
+            both, has = apart(int(size + cache[j]), memory)
+            context = f"{tokens[j]:,} tokens of context {amount(int(cache[j]))}"
+            found[j] = f"{name} takes {amount(int(size))} and {context}, together {both}, a GPU has {has}"
     return found

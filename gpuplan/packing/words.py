@@ -20,6 +20,12 @@ def amount(size: int) -> str:
     return f"{size:,} bytes" if 0 < size < GIB // 100 else gib(size)
 
 
+def apart(size: int, limit: int) -> tuple[str, str]:
+    """Bytes beside a limit that they exceed, for people: in whole bytes where GiB would make them look alike."""
+    said = amount(size), amount(limit)
+    return said if said[0] != said[1] else (f"{size:,} bytes", f"{limit:,} bytes")
+
+
 def on_gpus(gpus: Sequence[int]) -> str:
     """GPUs by number: ``GPU 0``, ``GPUs 0 and 2``, ``GPUs 0, 1 and 3``."""
     if len(gpus) == 1:

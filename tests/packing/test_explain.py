@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+import gpuplan as gp
 from gpuplan.inputs.errors import InputError
 from gpuplan.packing.explain import span
 from gpuplan.packing.model import GIB, NEVER, Pieces
@@ -65,7 +66,7 @@ from packing.strategies import PIECES, scenarios
             out_of_memory,
             1,
             5,
-            "Task 1 (large) was rejected: large needs 70 bytes by its declaration, a GPU has 60.",
+            "Task 1 (large) was rejected: large needs 70 bytes by its declaration, a GPU has 60 bytes.",
         ),
         (
             out_of_memory,
@@ -185,3 +186,33 @@ def test_words() -> None:
     assert [amount(size) for size in (0, 5, 5000, 19 * GIB + 7 * GIB // 10)] == (
         ["0 GiB", "5 bytes", "5,000 bytes", "19.7 GiB"]
     )
+
+
+def test_memory_that_no_gpu_has_is_said_in_gib() -> None:
+    models = [("big", 30, 128), ("just", 20.001, 128), ("long", 16, 1024)]
+    scenario = gp.load(
+        {
+            "kind": "packing",
+            "name": "tight",
+            "gpus": {"count": 1, "memory_gib": 20},
+            "admission": {"margin": 0, "context_gib": 0},
+            "models": [
+                {"name": name, "declared_gib": size, "kv_kib_per_token": cache}
+                for name, size, cache in models
+            ],
+            "tasks": {
+                "rows": [
+                    {"arrival_s": k, "model": name, "service_s": 1, "tokens_in": 5_000, "tokens_out": 120}
+                    for k, (name, _, _) in enumerate(models)
+                ]
+            },
+        }
+    )
+    said = list(gp.pack(scenario, policy="best-fit").problem.rejected.values())
+    assert said == [
+        "big needs 30 GiB by its declaration, a GPU has 20 GiB",
+        # 20.001 GiB and 20 GiB would both read 20 GiB
+        "just needs 21,475,910,222 bytes by its declaration, a GPU has 21,474,836,480 bytes",
+        # 5,120 tokens of 1 MiB
+        "long takes 16 GiB and 5,120 tokens of context 5 GiB, together 21 GiB, a GPU has 20 GiB",
+    ]
