@@ -63,7 +63,7 @@ LESSONS = (
         "03-when-forecasts-are-wrong.ipynb",
         "When forecasts are wrong",
         "what is left of a gain when traffic, run times and arrivals are not as announced",
-        30,
+        25,
         (1,),
     ),
     Lesson(
@@ -78,14 +78,14 @@ LESSONS = (
         "05-what-fits-where.ipynb",
         "What fits where",
         "which model sits in which GPU's memory, and what margins, loads and preemption cost",
-        35,
+        25,
     ),
     Lesson(
         6,
         "06-your-own-cluster.ipynb",
         "Your own cluster",
         "from your own records to a scenario, with every row accounted for",
-        25,
+        20,
         (1, 4),
     ),
 )

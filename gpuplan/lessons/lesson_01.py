@@ -7,6 +7,7 @@ from gpuplan.lessons.exercise import Build, Choice, Exercise, Guess, Knob, Numbe
 from gpuplan.loading import load_allocation, plan
 
 if TYPE_CHECKING:
+    from gpuplan.allocation.model import AllocationScenario
     from gpuplan.allocation.plan import Plan
 
 RESERVATION, ORDER = "giving up the reservation", "changing the order"
@@ -16,15 +17,21 @@ _MOST_GPUS = 64
 
 
 @cache
+def day(name: str) -> "AllocationScenario":
+    """A shipped scenario."""
+    return load_allocation(name)
+
+
+@cache
 def planned(name: str, policy: str, gpus: int | None = None) -> "Plan":
     """A plan of a shipped scenario, of its own size or another one."""
-    scenario = load_allocation(name)
+    scenario = day(name)
     return plan(scenario if gpus is None else scenario.replace({"cluster.gpus": gpus}), policy)
 
 
 def gpu_hours(name: str) -> int:
     """GPU-hours that a scenario's cluster has."""
-    scenario = load_allocation(name)
+    scenario = day(name)
     return round(scenario.cluster.gpus * scenario.horizon.steps * scenario.horizon.step_hours)
 
 
@@ -45,7 +52,7 @@ def value(name: str, policy: str) -> float:
 
 def needs(name: str, policy: str, goal: float) -> int:
     """The least GPUs with which a policy reaches a value."""
-    least = load_allocation(name).cluster.gpus
+    least = day(name).cluster.gpus
     reached = (
         n for n in range(least, _MOST_GPUS + 1) if (planned(name, policy, n).figures["value"] or 0) >= goal
     )
@@ -54,7 +61,7 @@ def needs(name: str, policy: str, goal: float) -> int:
 
 def _idle() -> float:
     """GPU-hours that the reservation of `training-rush` leaves unused."""
-    app = load_allocation("training-rush").realtime[0]
+    app = day("training-rush").realtime[0]
     return float(max(app.demand) * len(app.demand) - sum(app.demand))
 
 
@@ -93,7 +100,7 @@ _PAPER = (
                 "That is what is held. What chat reserves and nobody uses is not useful: leave it out.",
             ),
             (
-                useful("on-paper", "fifo") - sum(load_allocation("on-paper").realtime[0].demand),
+                useful("on-paper", "fifo") - sum(day("on-paper").realtime[0].demand),
                 "The jobs are right. Chat's own hours of use count too.",
             ),
         ),
@@ -152,11 +159,11 @@ _PAPER = (
         lambda: (
             (value("on-paper", "curve-fifo"), "This is the value in order of arrival. Now D goes first."),
             (
-                useful("on-paper", "curve-priority") - sum(load_allocation("on-paper").realtime[0].demand),
+                useful("on-paper", "curve-priority") - sum(day("on-paper").realtime[0].demand),
                 "These are GPU-hours. Take each job's GPU-hours times its priority.",
             ),
             (
-                value("on-paper", "curve-priority") + sum(load_allocation("on-paper").realtime[0].demand),
+                value("on-paper", "curve-priority") + sum(day("on-paper").realtime[0].demand),
                 "Only jobs earn value. Leave chat out.",
             ),
         ),
@@ -198,7 +205,7 @@ _GUESSES = (
         lambda: float(needs("training-rush", "curve-fifo", value("training-rush", "curve-priority"))),
         lambda n: (
             "Changing the order costs nothing, and here it is worth as much as "
-            f"{n - load_allocation('training-rush').cluster.gpus:g} GPUs more. That is the title of this lesson."
+            f"{n - day('training-rush').cluster.gpus:g} GPUs more. That is the title of this lesson."
         ),
     ),
     Guess(
@@ -215,7 +222,7 @@ _GUESSES = (
 
 
 def _peak_of_seven() -> Any:
-    scenario = load_allocation("training-rush")
+    scenario = day("training-rush")
     demand = scenario.realtime[0].demand
     return scenario.replace({f"realtime.0.demand.{t}": 7 for t, n in enumerate(demand) if n == max(demand)})
 
@@ -259,7 +266,7 @@ _AFTER = (
     ),
     NumberAsked(
         "1.5",
-        "In the account of the day above, how many points does `aware` have more than `fifo`? Add up the "
+        "In the table of steps in section 5, how many points does `aware` have more than `fifo`? Add up the "
         "steps.",
         ("point", "utilization", "whole horizon"),
         (
@@ -304,7 +311,7 @@ _AFTER = (
             "stands there.",
         ),
         (Knob("priority of cpt-1b-portuguese", "batch.2.priority", "of priority"),),
-        lambda: load_allocation("training-rush"),
+        lambda: day("training-rush"),
         _not_built,
         lambda built: (
             f"With priority {built.batch[2].priority:g} it starts in hour 0. Others pay for that: the value "

@@ -4,8 +4,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.lessons.exercise import Build, Choice, Exercise, Guess, Knob, NumberAsked
-from gpuplan.lessons.lesson_01 import planned, value
-from gpuplan.loading import load_allocation, plan, take_apart
+from gpuplan.lessons.lesson_01 import day, planned, value
+from gpuplan.loading import plan, take_apart
 
 if TYPE_CHECKING:
     from gpuplan.allocation.gain import GainApart
@@ -20,7 +20,7 @@ _GOOD = 0.2
 
 @cache
 def _apart() -> "GainApart":
-    return take_apart(load_allocation(_NAME), iterations=2000)
+    return take_apart(day(_NAME), iterations=2000)
 
 
 def _bound() -> float:
@@ -43,7 +43,7 @@ def _earlier_or_later() -> str:
 
 
 def _not_good(scenario: Any) -> list[str]:
-    least = load_allocation(_NAME).cluster.gpus
+    least = day(_NAME).cluster.gpus
     if scenario.cluster.gpus < least:
         return [f"The cluster must not become smaller than {least} GPUs."]
     made = plan(scenario, "fifo")
@@ -151,11 +151,11 @@ EXERCISES: tuple[Exercise, ...] = (
             "When nearly all jobs fit at once, their order no longer matters.",
         ),
         (Knob("GPUs", "cluster.gpus", "GPUs"),),
-        lambda: load_allocation(_NAME),
+        lambda: day(_NAME),
         _not_good,
         lambda built: (
             f"With {built.cluster.gpus} GPUs FIFO is near the bound: where all is plenty, no order is needed. "
-            f"`aware` is near it with {load_allocation(_NAME).cluster.gpus}."
+            f"`aware` is near it with {day(_NAME).cluster.gpus}."
         ),
     ),
 )

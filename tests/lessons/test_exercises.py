@@ -55,9 +55,8 @@ def test_right_numbers_follow_the_scenario(monkeypatch: pytest.MonkeyPatch) -> N
     """A constant would stay what it was."""
     from gpuplan.lessons import lesson_01
 
-    day = gp.load("on-paper")
-    shorter = day.replace({"batch.2.hours": 1})
-    monkeypatch.setattr(lesson_01, "load_allocation", lambda name: shorter)
+    shorter = gp.load("on-paper").replace({"batch.2.hours": 1})
+    monkeypatch.setattr(lesson_01, "day", lambda name: shorter)
     lesson_01.planned.cache_clear()
     try:
         assert check("1.1", 13).verdict == "right"

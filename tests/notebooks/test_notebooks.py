@@ -18,6 +18,10 @@ FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 NAMES = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 LESSON = "01-why-order-is-capacity.ipynb"
 
+#: A page of text and links; the others draw.
+CONTENTS = "00-contents.ipynb"
+DRAWN = [name for name in NAMES if name != CONTENTS]
+
 #: What a script, a style sheet or a picture would be loaded from.
 OUTSIDE = re.compile(
     r"""(?:src|href)\s*=\s*["']?\s*(?:https?:)?//|url\(\s*["']?https?:|import\b[^;\n]{0,80}https?:"""
@@ -55,6 +59,7 @@ def texts(notebook: Any) -> list[tuple[str, str]]:
 
 def test_the_notebooks_of_the_issue_are_there() -> None:
     assert {
+        CONTENTS,
         LESSON,
         "02-how-good-is-good.ipynb",
         "03-when-forecasts-are-wrong.ipynb",
@@ -97,7 +102,7 @@ def test_a_notebook_is_small_and_its_cells_have_readable_names(name: str) -> Non
     assert all(re.fullmatch(r"[a-z][a-z-]+", id) for id in ids)  # random ones would change when it is saved
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DRAWN)
 def test_every_picture_has_a_second_form_with_its_numbers(name: str) -> None:
     """Case `nb-offline-charts`: a viewer without charts shows numbers."""
     drawn = 0
@@ -145,10 +150,10 @@ def test_an_exported_page_needs_no_outside_address(name: str) -> None:
     exporter = HTMLExporter(require_js_url="", mathjax_url="", mermaid_js_url="", jquery_url="")
     page, _ = exporter.from_notebook_node(read(name))
     assert re.findall(r"""<(?:script|img|link|iframe)\b[^>]*(?:src|href)=["']?(?:https?:)?//""", page) == []
-    assert page.count("data:image/png;base64") >= 2
+    assert page.count("data:image/png;base64") >= (2 if name in DRAWN else 0)
 
 
-def test_the_lesson_ends_in_three_questions_with_folded_answers() -> None:
+def test_the_lesson_has_three_questions_with_folded_answers() -> None:
     cells = read(LESSON).cells
     asked = next(cell.source for cell in cells if cell.id == "questions")
     assert re.findall(r"^\*\*(\d)\.\*\* .*", asked, re.MULTILINE) == ["1", "2", "3"]
@@ -158,8 +163,8 @@ def test_the_lesson_ends_in_three_questions_with_folded_answers() -> None:
         )
         == 3
     )
-    after = [cell.cell_type for cell in cells[[cell.id for cell in cells].index("questions") :]]
-    assert after == ["markdown", "code", "markdown"]  # the check of the numbers, and where to go on
+    after = cells[[cell.id for cell in cells].index("questions") + 1]
+    assert (after.cell_type, after.id) == ("code", "answers")  # the check of the numbers
 
 
 def test_the_lesson_predicts_drags_and_explains() -> None:
@@ -171,6 +176,72 @@ def test_the_lesson_predicts_drags_and_explains() -> None:
     assert any("gp.explore(" in cell.source for cell in code_cells(notebook))
     for policy in ("fifo", "curve-fifo", "peak-priority", "curve-priority", "aware"):
         assert policy in said
+
+
+def test_the_lesson_takes_a_quarter_of_an_hour_up_to_its_questions() -> None:
+    """200 words a minute, a minute and a half for what is drawn on paper, half a minute for a guess."""
+    words, minutes = 0, 0.0
+    for cell in read(LESSON).cells:
+        if cell.cell_type == "markdown":
+            words += len(re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL).split())
+            if cell.id == "questions":
+                break
+            continue
+        if asked := re.fullmatch(r'gp\.ask\("1\.(.)"\)', cell.source):
+            minutes += 1.5 if asked.group(1).isdigit() else 0.5
+        for output in cell.outputs:
+            data = output.get("data", {"text/plain": output.get("text", "")})
+            if "image/png" not in data:
+                words += len("".join(data.get("text/markdown", data["text/plain"])).split())
+    assert words > 1000
+    assert minutes + words / 200 <= 15
+
+
+def test_points_of_the_lesson_add_up_in_both_orders() -> None:
+    account = next(cell for cell in read(LESSON).cells if cell.id == "account").outputs[0].data["text/plain"]
+    rows = re.findall(r"([+-]\d+) = ([+-]\d+\.\d) points", account)
+    assert len(rows) == 8
+    for column in (rows[0::2], rows[1::2]):
+        hours, points = ([float(row[n]) for row in column] for n in (0, 1))
+        assert sum(hours[:3]) == hours[3] == 73
+        assert sum(points[:3]) == pytest.approx(points[3], abs=0.1)
+
+
+def test_contents_list_the_lessons_as_they_are() -> None:
+    from gpuplan.lessons.course import LESSONS
+
+    prose = "\n".join(cell.source for cell in read(CONTENTS).cells if cell.cell_type == "markdown")
+    rows = re.findall(
+        r"^\| (\d) \| \[(.+?)\]\((.+?)\) \| (.+?) \| (\d+) min \| (.+?) \|$", prose, re.MULTILINE
+    )
+    assert rows == [
+        (
+            str(one.number),
+            one.title,
+            one.notebook,
+            one.teaches,
+            str(one.minutes),
+            ", ".join(map(str, one.needs)) or "nothing",
+        )
+        for one in LESSONS
+    ]
+    for lesson in LESSONS:
+        assert read(lesson.notebook).cells[0].source.startswith(f"# {lesson.title}\n")
+        asked = [
+            found.group(1)
+            for cell in code_cells(read(lesson.notebook))
+            if (found := re.fullmatch(r'gp\.ask\("(.+?)"\)', cell.source))
+        ]
+        assert sorted(asked) == sorted(one.id for one in lesson.exercises)  # each of them once
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name[0] == "0"])
+def test_links_between_lessons_lead_to_notebooks(name: str) -> None:
+    prose = "\n".join(cell.source for cell in read(name).cells if cell.cell_type == "markdown")
+    links = re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", prose)
+    assert {link for link in links if not (FOLDER / link).is_file()} == set()
+    if name in (one for one in NAMES if re.match(r"0[1-6]-", one)):
+        assert CONTENTS in links
 
 
 def test_real_days_say_what_they_do_not_show_and_where_the_gain_turns() -> None:
