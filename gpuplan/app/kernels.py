@@ -53,7 +53,11 @@ class AppKernelManager(ServerKernelManager):
 
     def __init__(self, **kwargs: Any) -> None:
         # no ports: files in a folder that only this person may enter
-        super().__init__(**{**kwargs, "autorestart": False, "transport": "ipc"})
+        whole = Path(kwargs["connection_file"])
+        # the path of a socket may have about a hundred characters, and folders for temporary files are long already
+        short = whole.with_name(whole.stem.removeprefix("kernel-").replace("-", "")[:16] + whole.suffix)
+        own = {"autorestart": False, "transport": "ipc", "connection_file": str(short)}
+        super().__init__(**{**kwargs, **own})
 
     async def _async_pre_start_kernel(self, **kw: Any) -> tuple[list[str], dict[str, Any]]:
         kernels: Kernels = self.parent
@@ -128,9 +132,15 @@ class Kernels(AsyncMappingKernelManager):
 
     def asked_of(self, kernel_id: str, env: dict[str, str]) -> dict[str, Any]:
         """What the nursery is asked for."""
-        cpu_s = max(1, round(60 * self.options.cpu_min))
-        folder = str(self.guests[kernel_id].folder)
-        return {"env": env, "folder": folder, "memory_mb": self.options.memory_mb, "cpu_s": cpu_s}
+        limits = self.options
+        return {
+            "env": env,
+            "folder": str(self.guests[kernel_id].folder),
+            "memory_mb": limits.memory_mb,
+            "cpu_s": max(1, round(60 * limits.cpu_min)),
+            "upload_mb": limits.upload_mb,
+            "seconds": limits.seconds,
+        }
 
     def written(self, kernel_id: str | None) -> None:
         """A page was written whole: from now on its kernel waits for its socket."""

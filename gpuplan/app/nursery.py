@@ -116,6 +116,12 @@ def become_kernel(channel: socket.socket, asked: dict[str, Any]) -> None:
         _limit(asked["memory_mb"], asked["cpu_s"])
         from ipykernel.kernelapp import IPKernelApp
 
+        from gpuplan.inputs.folders import confine
+        from gpuplan_widgets.guest import Guest, receive
+
+        confine()
+        receive(Guest(asked["upload_mb"] * 1_000_000, asked["seconds"]))
+
         arguments = [
             "-f",
             asked["connection_file"],

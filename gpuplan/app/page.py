@@ -6,27 +6,55 @@ from typing import Any
 
 import gpuplan_widgets as widgets
 
-#: What makes the explorer of each page.
-MAKERS: dict[str, Callable[..., Any]] = {
-    "allocation": lambda **state: widgets.AllocationExplorer(**state),
-    "days": lambda **state: widgets.RollingExplorer(**state),
-    "fair-share": lambda **state: widgets.FairShareExplorer(**state),
-    "packing": lambda **state: widgets.PackingExplorer(**state),
+#: What makes the explorer of each page, and the kind of its scenarios.
+MAKERS: dict[str, tuple[Callable[..., Any], str]] = {
+    "allocation": (lambda **start: widgets.AllocationExplorer(**start), "allocation"),
+    "days": (lambda **start: widgets.RollingExplorer(**start), "allocation"),
+    "fair-share": (lambda **start: widgets.FairShareExplorer(**start), "fairshare"),
+    "packing": (lambda **start: widgets.PackingExplorer(**start), "packing"),
 }
 
 
-def made(name: str, state: Mapping[str, Any]) -> Any:
-    """The explorer of a page."""
-    return MAKERS[name](**state)
+def made(name: str, start: Mapping[str, Any]) -> Any:
+    """The explorer of a page.
+
+    Parameters
+    ----------
+    name
+        One of `MAKERS`.
+    start
+        The scenario and the policies that it begins with; what is not told is the usual.
+    """
+    return MAKERS[name][0](**start)
 
 
 def explorer(name: str) -> Any:
-    """The explorer of a page, as its address says.
+    """The explorer of a page as its address says, with a link to hand on; mistakes of the address are told beside it.
 
     Parameters
     ----------
     name
         One of `MAKERS`.
     """
-    _ = os.environ.get("GPUPLAN_APP_QUERY", "")
-    return made(name, {})
+    import ipywidgets as W
+
+    from gpuplan_widgets import address
+
+    note = ""
+    try:
+        state = address.read(os.environ.get("GPUPLAN_APP_QUERY", ""), MAKERS[name][1])
+        shown = _restored(name, state)
+        if state.mark and not shown.state().fingerprint.startswith(state.mark):
+            note = address.CHANGED
+    except Exception as error:  # whatever a stranger's link brings about, there is a page
+        note = address.sentence(error)
+        shown = made(name, {})
+    return W.VBox([address.Address(shown, note), shown])
+
+
+def _restored(name: str, state: Any) -> Any:
+    start = {"scenario": state.scenario, "policies": state.policies}
+    shown = made(name, {key: value for key, value in start.items() if value})
+    if state.changes:
+        shown.restore(state.changes)
+    return shown

@@ -21,6 +21,7 @@ from gpuplan.fairshare.team_names import TeamNames
 from gpuplan.fairshare.tree import tree_of
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, dotted, shorten
 from gpuplan.inputs.fields import as_mapping
+from gpuplan.inputs.folders import beside
 from gpuplan.inputs.mistakes import LineOf, as_found, mistakes_of
 
 #: The budget where a file has none.
@@ -154,7 +155,7 @@ def _jobs(
 
     assert workload.file is not None
     try:
-        table = read_jobs(folder / workload.file, None if teams is None else teams.tree)
+        table = read_jobs(beside(folder, workload.file), None if teams is None else teams.tree)
     except InputError as error:
         where, at = f"workload.file: {shorten(workload.file, 100)}", line(("workload", "file"))
         return (

@@ -3,6 +3,32 @@
 from importlib import resources
 from pathlib import Path
 
+from gpuplan.inputs.errors import InputError, Mistake
+
+_confined = False
+
+
+def confine() -> None:
+    """From now on, in this process, a scenario may name files beside its own only, for it is somebody else's."""
+    global _confined
+    _confined = True
+
+
+def beside(folder: Path, name: str) -> Path:
+    """The table that a scenario in a folder names.
+
+    Raises
+    ------
+    InputError
+        Where scenarios are confined, for a path that leads elsewhere.
+    """
+    path = folder / name
+    if _confined and (Path(name).name != name or name in ("", "..") or path.is_symlink()):
+        raise InputError(
+            "table", [Mistake("", "must be the name of a file that was uploaded with the scenario")]
+        )
+    return path
+
 
 def data_folder(name: str) -> Path:
     """The folder ``scenarios`` or ``notebooks``.

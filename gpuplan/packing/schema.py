@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, dotted, shorten
 from gpuplan.inputs.fields import as_mapping
+from gpuplan.inputs.folders import beside
 from gpuplan.inputs.mistakes import LineOf, as_found, mistakes_of
 from gpuplan.packing.consistency import Conflict, Parts, conflicts, parts_of, sound_parts
 from gpuplan.packing.file_models import MODELS, ScenarioFile, json_schema_of
@@ -125,7 +126,7 @@ def _tasks(
     from gpuplan.packing.task_table import read_tasks
 
     try:
-        table = read_tasks(folder / parts.file, parts.names)
+        table = read_tasks(beside(folder, parts.file), parts.names)
     except InputError as error:
         where, at = f"tasks.file: {shorten(parts.file, 100)}", line(("tasks", "file"))
         return None, (), [_of_table(mistake, where, at) for mistake in error.mistakes]

@@ -1,18 +1,41 @@
 """What explorers share: controls ask, the newest question counts, and its answer or its mistake is shown."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from gpuplan_widgets import messages
+from gpuplan_widgets.guest import limited
 from gpuplan_widgets.latest import Latest
 
 #: Work that takes longer than this (seconds) is handed to a thread, and the page says so.
 SLOW_S = 0.15
 
+
+class Turn:
+    """A turn to compute: one at a time, and no longer than a guest may."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._now = ExitStack()
+
+    def __enter__(self) -> None:
+        """Wait for the turn."""
+        self._lock.acquire()
+        self._now = ExitStack()
+        self._now.enter_context(limited())
+
+    def __exit__(self, *error: Any) -> None:
+        """Let the next one have it."""
+        try:
+            self._now.__exit__(*error)
+        finally:
+            self._lock.release()
+
+
 # JupyterLab with ipykernel 7 runs callbacks beside the cell that runs: one plan at a time, in all explorers.
-PLANNING = threading.Lock()
+PLANNING = Turn()
 
 
 class Answering:
@@ -32,6 +55,11 @@ class Answering:
         self._asked = self._published = 0
         self._cause = cause
         self._worker = Latest(self._run)
+        self._hearers: list[Callable[[], None]] = []
+
+    def heard_by(self, hear: Callable[[], None]) -> None:
+        """Call a function whenever what the controls say has come on screen."""
+        self._hearers.append(hear)
 
     @property
     def message(self) -> str:
@@ -97,6 +125,8 @@ class Answering:
                     raise answer
                 self._publish(*answer)
                 self._remind()
+                for hear in self._hearers if ticket == self._asked else ():
+                    hear()
             except Exception as error:
                 self._fail(cause, error)
 

@@ -18,6 +18,7 @@ from gpuplan.loading import load_allocation, shipped
 from gpuplan_widgets import controls as c
 from gpuplan_widgets import hand_outs, messages, reproduce
 from gpuplan_widgets.account import Account
+from gpuplan_widgets.address import State, only
 from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.curve_editor import CurveEditor
 from gpuplan_widgets.draft import changes_of, jobs_of, place_of
@@ -29,6 +30,12 @@ from gpuplan_widgets.upload import FileOpener
 #: Said while the kernels are compiled for the first time on a machine, and how often (seconds) that is asked.
 COMPILING = "Compiling (first run only): answers come more slowly until that is done."
 ASK_S = 0.5
+
+#: Paths of a scenario that controls change.
+_PATHS = (
+    r"cluster\.(gpus|gpus_per_node|unavailable)|rules\.within_node|objective\.(shortfall_penalty|half_life_hours)"
+    r"|realtime\.\d{1,4}\.(max_swap|demand)|batch"
+)
 
 
 class AllocationExplorer(Answering, W.VBox):
@@ -324,9 +331,9 @@ class AllocationExplorer(Answering, W.VBox):
         self.chart.file_name = f"gpuplan-{scenario.name}"
         self._settle()
 
-    def _settle(self) -> None:
-        """Set every control to what the loaded scenario says."""
-        base = self._base
+    def _settle(self, shown: AllocationScenario | None = None) -> None:
+        """Set every control to what a scenario says: the loaded one, or the loaded one with changes."""
+        base = self._base if shown is None else shown
         with self._silently():
             self._caps = [app.max_swap for app in base.realtime]
             c.settle(self.controls, base)
@@ -334,13 +341,42 @@ class AllocationExplorer(Answering, W.VBox):
             demand = {app.name: app.demand for app in base.realtime}
             self.curve.show(demand, vmax=base.cluster.gpus, step_hours=base.horizon.step_hours)
             self.table.show(jobs_of(base), taken=demand)
-            self._loaded_jobs = self.table.jobs
+            if shown is None:
+                self._loaded_jobs = self.table.jobs
 
     def reset(self) -> None:
         """Back to the scenario and the policies as they were given."""
         with self._silently():
             self.controls.left.value, self.controls.right.value = self._policies
         self._moved("preset")
+
+    def state(self) -> State:
+        """What is on screen, for the address of a page."""
+        with self._state:
+            policies = tuple(plan.policy for plan in self._plans.values())
+            name, changes = self.controls.preset.value or None, self.changes
+        return State(name, policies, changes, shown=self._scenario)
+
+    def restore(self, changes: Mapping[str, Any]) -> None:
+        """Set the controls to changes of the scenario that was loaded.
+
+        Raises
+        ------
+        InputError
+            For paths that no control changes, and values that cannot be.
+        """
+        only(changes, _PATHS)
+        base = self._base
+        wanted = base.replace(changes)
+        with self._silently():
+            self._settle(wanted)
+        again = base.replace(self.changes) if self.changes else base
+        if again.fingerprint != wanted.fingerprint:
+            self.reset()
+            raise InputError(
+                "this link", [Mistake("changes", "must be such that the controls can show them")]
+            )
+        self._moved("penalty")
 
     def code(self, policies: list[str] | None = None) -> str:
         """Three lines of Python that make again what is on screen."""

@@ -1,6 +1,7 @@
 """The fair-share explorer: two policies on weeks of a shared cluster, run again at every move of a control."""
 
 import html
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,10 +14,11 @@ from gpuplan.fairshare.keep_jobs import keep_jobs
 from gpuplan.fairshare.model import FairshareScenario
 from gpuplan.fairshare.problem import Problem, compile_problem
 from gpuplan.fairshare.run import Run, policy_named, simulate
-from gpuplan.inputs.errors import shorten
-from gpuplan.loading import load_fairshare
+from gpuplan.inputs.errors import InputError, Mistake, shorten
+from gpuplan.loading import load_fairshare, shipped
 from gpuplan_widgets import fairshare_controls as c
 from gpuplan_widgets import fairshare_hand_outs, messages
+from gpuplan_widgets.address import State, only
 from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.fairshare_account import FairShareAccount, set_html
 from gpuplan_widgets.fairshare_budget import BudgetEditor
@@ -27,6 +29,9 @@ from gpuplan_widgets.upload import FileOpener
 
 #: Runs that are kept: both sides now, both of the scenario as it was given, and a few from before.
 KEPT_RUNS = 8
+
+#: Paths of a scenario that controls change, and whether jobs follow the shares.
+_PATHS = "|".join([*map(re.escape, c.PATHS.values()), r"budget\.\d+(\.children\.\d+)*\.weight", "jobs"])
 
 
 class FairShareExplorer(Answering, W.VBox):
@@ -114,6 +119,37 @@ class FairShareExplorer(Answering, W.VBox):
     def changes(self) -> dict[str, Any]:
         """What the controls change in the scenario that was given, by dotted path; shares come last."""
         return {**self.controls.changes(), **self.budget.changes}
+
+    def state(self) -> State:
+        """What is on screen, for the address of a page; `jobs` is among the changes where they follow the shares."""
+        with self._state:
+            policies = tuple(run.policy for run in self._runs.values())
+            follows = {"jobs": c.FOLLOWS} if self.controls.demand.value == c.FOLLOWS else {}
+            name, changes = name_of_shipped(self._given), {**self.changes, **follows}
+        return State(name, policies, changes, shown=self._scenario)
+
+    def restore(self, changes: Mapping[str, Any]) -> None:
+        """Set the controls to changes of the scenario that was given, as `state` tells them.
+
+        Raises
+        ------
+        InputError
+            For paths that no control changes, and values that cannot be.
+        """
+        only(changes, _PATHS)
+        demand = changes.get("jobs", c.KEPT)
+        plain = {path: value for path, value in changes.items() if path in c.PATHS.values()}
+        weights = {path: value for path, value in changes.items() if path.startswith("budget.")}
+        if demand not in (c.KEPT, c.FOLLOWS):
+            raise InputError("this link", [Mistake("jobs", f"must be {c.KEPT} or {c.FOLLOWS}", demand)])
+        wanted = self._given.replace({**plain, **weights}) if plain or weights else self._given
+        with self._silently():
+            settled = self.controls.settled
+            c.settle(self.controls, wanted)
+            self._said, self.controls.settled = dict(self.controls.settled), settled
+            self.controls.demand.value = self._said["demand"] = demand
+            self.budget.restore(weights)
+        self._moved("budget")
 
     def code(self) -> str:
         """Python that makes again what is on screen."""
@@ -286,6 +322,13 @@ class FairShareExplorer(Answering, W.VBox):
         with self._state:
             if not self._picture.fits(self._runs):
                 self._picture.show(self._runs, old=self.chart.old)
+
+
+def name_of_shipped(scenario: FairshareScenario) -> str | None:
+    """Name of the shipped scenario that this one is, if any."""
+    names = [one.name for one in shipped() if one.kind == "fairshare"]
+    same = scenario.name in names and load_fairshare(scenario.name).fingerprint == scenario.fingerprint
+    return scenario.name if same else None
 
 
 def _colours(problem: Problem) -> dict[str, str]:

@@ -112,6 +112,16 @@ class BudgetEditor(anywidget.AnyWidget):
         self._mute(self._row(path), on)
         self.edits += 1
 
+    def restore(self, changes: Mapping[str, float]) -> None:
+        """Weights as the scenario has them but for some, by dotted path."""
+        places = list(shares.changed(self._rows, self._given, [weight + 1 for weight in self._given]))
+        self._muted = {}
+        for row, place in enumerate(places):
+            self._weights[row] = float(changes.get(place, self._given[row]))
+            if self._weights[row] == 0 and self._given[row] > 0:
+                self._muted[row] = self._given[row]
+        self._tell()
+
     def reset(self) -> None:
         """Weights as the scenario has them."""
         self._weights, self._muted = list(self._given), {}

@@ -1,6 +1,7 @@
 """The packing explorer: two policies on a node with a few GPUs, run again at every move of a control."""
 
 import html
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import ipywidgets as W
 
-from gpuplan.inputs.errors import shorten
+from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.loading import load_packing
 from gpuplan.packing.model import PackingScenario
 from gpuplan.packing.policies import KINDS, pieces_named
@@ -16,6 +17,7 @@ from gpuplan.packing.run import PackRun, compare
 from gpuplan_widgets import messages, packing_hand_outs
 from gpuplan_widgets import packing_controls as c
 from gpuplan_widgets import packing_gallery as gallery
+from gpuplan_widgets.address import State, only
 from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.packing_account import PackingAccount, set_html
 from gpuplan_widgets.packing_picture import PackingPicture
@@ -25,6 +27,9 @@ from gpuplan_widgets.upload import FileOpener
 
 #: Runs that are kept: both sides now, both of the scenario as it was given, and a few from before.
 KEPT_RUNS = 8
+
+#: Paths of a scenario that controls change, and the mix of sizes.
+_PATHS = "|".join([*map(re.escape, c.PATHS.values()), r"models\.\d{1,4}\.gpus", "mix"])
 
 
 class PackingExplorer(Answering, W.VBox):
@@ -106,6 +111,37 @@ class PackingExplorer(Answering, W.VBox):
         """What the controls change in the scenario that they started from, by dotted path."""
         found: dict[str, Any] = self.controls.changes()
         return found
+
+    def state(self) -> State:
+        """What is on screen, for the address of a page; the mix of sizes is told by its exponent."""
+        with self._state:
+            policies = tuple(run.policy for run in self._runs.values())
+            changes = {
+                path: value for path, value in self.changes.items() if not path.endswith(".popularity")
+            }
+            mix = self.controls.said("mix")
+            more = {"mix": mix} if mix and not self.controls.mix.disabled else {}
+        return State(self._situation or None, policies, {**changes, **more}, shown=self._scenario)
+
+    def restore(self, changes: Mapping[str, Any]) -> None:
+        """Set the controls to changes of the scenario that was loaded, as `state` tells them.
+
+        Raises
+        ------
+        InputError
+            For paths that no control changes, and values that cannot be.
+        """
+        only(changes, _PATHS)
+        mix = changes.get("mix", 0.0)
+        if isinstance(mix, bool) or not isinstance(mix, int | float) or abs(mix) > c.MIX:
+            raise InputError("this link", [Mistake("mix", f"must be from {-c.MIX:g} to {c.MIX:g}", mix)])
+        plain = {path: value for path, value in changes.items() if path != "mix"}
+        base = self._base
+        wanted = base.replace(plain) if plain else base
+        with self._silently():
+            c.restore(self.controls, base, wanted, float(mix))
+            self._said = {name: self.controls.said(name) for name in self.controls.named()}
+        self._moved("")
 
     def code(self) -> str:
         """Python that makes again what is on screen."""

@@ -262,6 +262,17 @@ def settle(controls: PackingControls, scenario: PackingScenario) -> None:
     controls.enable()
 
 
+def restore(controls: PackingControls, base: PackingScenario, wanted: PackingScenario, mix: float) -> None:
+    """Set all controls so that they change one scenario into another, and its mix of sizes."""
+    settle(controls, base)
+    settled = controls.settled
+    settle(controls, wanted)
+    controls.base, controls.settled = base, settled
+    over = {k: model.gpus for k, model in enumerate(wanted.models) if model.gpus != base.models[k].gpus}
+    controls.spreads.settle(base, over)
+    controls.mix.value = mix
+
+
 def set_pieces(controls: PackingControls, side: str, pieces: Pieces) -> None:
     """Set the choices of a side."""
     for kind in KINDS:

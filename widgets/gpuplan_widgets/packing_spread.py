@@ -1,6 +1,7 @@
 """The control for models over several GPUs: which model, and over how many."""
 
 import html
+from collections.abc import Mapping
 from typing import Any
 
 import ipywidgets as W
@@ -37,10 +38,10 @@ class Spread:
         self.model.observe(lambda _change: self._turn(), "value")
         self.over.observe(lambda _change: self._set(), "value")
 
-    def settle(self, scenario: PackingScenario) -> None:
-        """Begin with a scenario: its models, as they are."""
+    def settle(self, scenario: PackingScenario, chosen: Mapping[int, int] | None = None) -> None:
+        """Begin with a scenario: its models as they are, but for GPUs that were chosen for some (by row)."""
         self._base = self._shown = scenario
-        self._chosen = {}
+        self._chosen = dict(chosen or {})
         models, count = scenario.models, scenario.gpus.count
         first = sorted(range(len(models)), key=lambda k: (models[k].gpus == 1, -models[k].declared_bytes, k))
         self._quiet = True

@@ -17,15 +17,19 @@ from gpuplan.allocation.plan import policy_named
 from gpuplan.allocation.rolling import roll
 from gpuplan.allocation.rolling_run import RollingRun
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.loading import load_allocation
+from gpuplan.loading import load_allocation, shipped
 from gpuplan_widgets import messages, rolling_hand_outs
 from gpuplan_widgets import rolling_controls as c
+from gpuplan_widgets.address import State, only
 from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.live_chart import ROOM, LiveChart
 from gpuplan_widgets.rolling_account import RollingAccount
 
 #: Widths (pixels) that the chart is drawn for, and what it leaves of the page's.
 _NARROWEST, _WIDEST, _SPARE = 320, 1500, 20
+
+#: Keywords of `gpuplan.roll` that controls change.
+_PATHS = "days|horizon_hours|replan_every|seed|" + "|".join(rf"errors\.{name}" for name in c.ERRORS)
 
 
 class RollingExplorer(Answering, W.VBox):
@@ -124,6 +128,32 @@ class RollingExplorer(Answering, W.VBox):
     def settings(self) -> dict[str, Any]:
         """What is on screen as keywords of `gpuplan.roll`."""
         return {**self._settings, "errors": dict(self._settings["errors"])}
+
+    def state(self) -> State:
+        """What is on screen, for the address of a page."""
+        with self._state:
+            plain = {name: value for name, value in self._settings.items() if name != "errors"}
+            errors = {f"errors.{name}": value for name, value in self._settings["errors"].items() if value}
+        return State(name_of_shipped(self._day), tuple(self._runs), {**plain, **errors}, shown=self._day)
+
+    def restore(self, changes: Mapping[str, Any]) -> None:
+        """Set the controls to keywords of `gpuplan.roll`, as `state` tells them.
+
+        Raises
+        ------
+        InputError
+            For what no control changes, and values that cannot be.
+        """
+        only(changes, _PATHS)
+        errors = {k.removeprefix("errors."): v for k, v in changes.items() if k.startswith("errors.")}
+        plain = {k: v for k, v in changes.items() if not k.startswith("errors.")}
+        asked = {**self._given, **plain, "errors": errors}
+        if isinstance(asked["days"], int) and asked["days"] > c.MOST_DAYS:
+            raise InputError("this link", [Mistake("days", f"must be at most {c.MOST_DAYS}", asked["days"])])
+        runs = self._run_with(asked)  # mistakes are told before a control moves
+        with self._silently():
+            self.controls.settle(c.settings_of(next(iter(runs.values())), asked))
+        self._publish(runs, c.settings_of(next(iter(runs.values())), asked))
 
     def code(self) -> str:
         """Python that makes again what is on screen."""
@@ -263,6 +293,13 @@ class RollingExplorer(Answering, W.VBox):
 def _width(room: int) -> int:
     """Pixels of the chart on a page of so many."""
     return min(max(room - _SPARE, _NARROWEST), _WIDEST)
+
+
+def name_of_shipped(day: AllocationScenario) -> str | None:
+    """Name of the shipped scenario that this one is, if any."""
+    names = [one.name for one in shipped() if one.kind == "allocation"]
+    same = day.name in names and load_allocation(day.name).fingerprint == day.fingerprint
+    return day.name if same else None
 
 
 def _known(policies: Sequence[str]) -> tuple[str, ...]:

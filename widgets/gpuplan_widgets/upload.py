@@ -14,6 +14,7 @@ from gpuplan.inputs.errors import InputError, Mistake, shorten
 from gpuplan.loading import load
 from gpuplan.traces.formats import format_of, own_columns
 from gpuplan_widgets import messages
+from gpuplan_widgets.guest import guest, limited
 from gpuplan_widgets.upload_words import (
     account_html,
     choices_html,
@@ -124,18 +125,17 @@ class FileOpener:
         self.dismiss = W.Button(description="Keep the old picture", layout=W.Layout(width="auto"))
         self.said = messages.place("gp-message-file")
         self.report = W.HTML("")
+        way = [self.upload, self.again] if guest() else [self.upload, self.path, self.again]
         classes = {"file-upload": self.upload, "file-path": self.path, "file-again": self.again}
         classes |= {"file-go-on": self.go_on, "file-dismiss": self.dismiss, "file-report": self.report}
         classes |= {f"file-{name.replace('_', '-')}": widget for name, widget in self.fields.items()}
         classes |= {f"file-confirm{'-' + order if order else ''}": b for order, b in self.confirm.items()}
         for name, widget in classes.items():
             widget.add_class(f"gp-{name}")
-        hint = W.HTML(
-            f'<span class="gp-hint">{html.escape(_WHAT[self._kind])}. Nothing leaves this machine.</span>'
-        )
+        hint = W.HTML(f'<span class="gp-hint">{html.escape(_WHAT[self._kind])}. {_stays()}</span>')
         wrap = W.Layout(flex_flow="row wrap", align_items="center")
         buttons = W.HBox([self.go_on, *self.confirm.values(), self.dismiss], layout=wrap)
-        parts = [W.HBox([self.upload, self.path, self.again], layout=wrap)]
+        parts = [W.HBox(way, layout=wrap)]
         if self.fields:
             parts.append(W.HBox(list(self.fields.values()), layout=wrap))
         self.fold = W.Accordion(
@@ -165,6 +165,7 @@ class FileOpener:
         if not files:
             return
         try:
+            self._small(files)
             paths = [self._kept(file) for file in files]
         except Exception as error:
             self._fail(error, None)
@@ -173,19 +174,38 @@ class FileOpener:
         scenarios = [path for path in paths if path.suffix.lower() in (".yaml", ".yml")]
         self.open_file((scenarios or paths)[0])
 
+    def _small(self, files: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse what is larger than a guest may bring, the files that are kept already included.
+
+        Raises
+        ------
+        InputError
+            With the rule.
+        """
+        limits = guest()
+        if limits is None:
+            return
+        names = {_plain_name(file) for file in files}
+        kept = self._folder.iterdir() if self._folder else ()
+        size = sum(len(file["content"]) for file in files)
+        size += sum(path.stat().st_size for path in kept if path.name not in names)
+        if size > limits.upload_bytes:
+            rule = f"all files together must have at most {limits.upload_bytes / 1e6:g} MB here"
+            raise InputError("upload", [Mistake("", rule, f"{size / 1e6:.1f} MB")])
+
     def _kept(self, file: Mapping[str, Any]) -> Path:
         """Write an uploaded file where only this opener looks; of its name only the last part counts."""
-        name = str(file["name"]).replace("\\", "/").rpartition("/")[2].replace("\0", "").strip(". ")
+        name = _plain_name(file)
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="gpuplan-upload-"))
             weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        path = self._folder / (name[-120:] or "upload")
+        path = self._folder / name
         path.write_bytes(bytes(file["content"]))
         return path
 
     def _typed(self) -> None:
         text = self.path.value.strip()
-        if text:
+        if text and guest() is None:
             self.open_file(Path(text).expanduser())
 
     def _again(self, *, strict: bool) -> None:
@@ -233,7 +253,8 @@ class FileOpener:
         self.report.value = '<span role="status">Reading …</span>'
         self._offer()
         try:
-            scenario, imported, question = self._read(target, strict, mapping)
+            with limited():
+                scenario, imported, question = self._read(target, strict, mapping)
             if question is not None:
                 self._ask(target, question)
                 return False
@@ -353,9 +374,13 @@ class FileOpener:
         rows = len({one.line for one in told if one.line is not None and one.line > 1})
         whole = any(one.line is None and not one.more for one in told)
         rows = 0 if whole or path is None or not self._by_rows else rows
-        self.report.value = mistakes_html(error)
+        self.report.value = self._without_folder(mistakes_html(error))
         self._offer(rows, old=True, counted=any(one.more for one in told))
         self.remind()
+
+    def _without_folder(self, text: str) -> str:
+        """A text that does not tell where uploads are kept."""
+        return text if self._folder is None else text.replace(f"{self._folder}/", "")
 
     def remind(self) -> None:
         """Mark the picture as old while a file waits that is not in it."""
@@ -374,3 +399,18 @@ class FileOpener:
         self._explorer.chart.note = _NOTE
         self._explorer.chart.old = False
         self._explorer.account.mark(old=False)
+
+
+def _plain_name(file: Mapping[str, Any]) -> str:
+    """Name of an uploaded file: of a path only its last part."""
+    name = str(file["name"]).replace("\\", "/").rpartition("/")[2].replace("\0", "").strip(". ")
+    return name[-120:] or "upload"
+
+
+def _stays() -> str:
+    """Where a file goes."""
+    limits = guest()
+    if limits is None:
+        return "Nothing leaves this machine."
+    most = f"{limits.upload_bytes / 1e6:g} MB"
+    return f"At most {most}; it goes to the computation of this page alone, and is deleted with it."

@@ -1,6 +1,6 @@
 // What a page of the app does beside its widgets: progress, dark mode, and a way back when its computation has ended.
 (() => {
-  const base = document.currentScript.dataset.base;
+  const { base, upload } = document.currentScript.dataset;
   let kernel = null;
   let told = false;
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -62,6 +62,27 @@
       super(...given);
       this.addEventListener("close", () => setTimeout(ask, 300));
     }
+  };
+
+  // A file that is too large is not even read: nothing of it is sent. Files chosen together are read in one go.
+  const most = Number(upload) * 1e6;
+  const read = FileReader.prototype.readAsArrayBuffer;
+  let chosen = 0;
+  FileReader.prototype.readAsArrayBuffer = function (blob) {
+    if (!chosen) setTimeout(() => { chosen = 0; });
+    chosen += blob.size;
+    const fold = document.querySelector(".gp-file");
+    fold?.parentElement.querySelector(".gp-app-upload")?.remove();
+    if (chosen <= most) {
+      read.call(this, blob);
+      return;
+    }
+    const box = document.createElement("div");
+    box.className = "gp-app-said gp-app-upload";
+    box.setAttribute("role", "alert");
+    box.textContent = `This is too large: at most ${upload} MB may be uploaded here, and these are ` +
+      `${(chosen / 1e6).toFixed(1)} MB. Nothing was sent.`;
+    fold?.after(box);
   };
 
   function written(id) {
