@@ -22,6 +22,14 @@ SCENARIOS = "application/vnd.gpuplan.scenarios+json"
 _DRAWN_WITH = ("matplotlib", "seaborn", "plotly", "polars")
 
 
+#: Results of one policy, by where they live.
+_RESULTS = {
+    "gpuplan.allocation.plan": "Plan",
+    "gpuplan.fairshare.run": "Run",
+    "gpuplan.packing.run": "PackRun",
+}
+
+
 def begin() -> None:
     """From now on charts (of Altair, gpuplan's among them) come as data, results with their scenario."""
     from IPython.core.getipython import get_ipython
@@ -32,6 +40,8 @@ def begin() -> None:
     forms.for_type_by_name("gpuplan.gantt.offline", "OfflineChart", _own_chart)
     forms.for_type_by_name("gpuplan.reports.pictures", "Picture", _picture)
     forms.for_type_by_name("gpuplan.side_by_side", "SideBySide", _results)
+    for module, name in _RESULTS.items():
+        forms.for_type_by_name(module, name, _results)
     for version in ("v5", "v6"):
         forms.for_type_by_name(f"altair.vegalite.{version}.api", "TopLevelMixin", _chart)
 
@@ -53,11 +63,11 @@ def _picture(picture: Any, *_: Any, **__: Any) -> dict[str, Any]:
 
 def _results(results: Any, *_: Any, **__: Any) -> dict[str, Any]:
     from gpuplan.inputs.errors import InputError
-    from gpuplan.reports.figures import of_results
+    from gpuplan.reports.figures import report_figures
 
     forms = {"text/html": results._repr_html_(), "text/plain": repr(results)}
     try:
-        return {FIGURES: of_results(results).record, **forms}
+        return {FIGURES: report_figures(results).record, **forms}
     except (InputError, AttributeError, TypeError) as error:
         reasons = [str(mistake) for mistake in getattr(error, "mistakes", ())] or ["they are of no scenario"]
         return {

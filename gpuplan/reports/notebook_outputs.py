@@ -59,18 +59,37 @@ _PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 @dataclass
 class Told:
-    """What a page has so far: its figures, how many charts, and sentences about what it leaves out."""
+    """What a page has so far: its figures, how many charts, and what it leaves out.
+
+    Attributes
+    ----------
+    remarks : list of str
+        Sentences about the page as a whole.
+    left_out : dict
+        Numbers of the code cells (0: a text) of which a sentence holds.
+    """
 
     records: list[dict[str, Any]] = field(default_factory=list)
     charts: int = 0
-    notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    left_out: dict[str, list[int]] = field(default_factory=dict)
 
     def note(self, cell: int, sentence: str) -> None:
         """Say something about a code cell (0: about a text), once."""
-        where = f"Code cell {cell}" if cell else "A text"
-        line = f"{where}: {sentence}"
-        if line not in self.notes:
-            self.notes.append(line)
+        cells = self.left_out.setdefault(sentence, [])
+        if cell not in cells:
+            cells.append(cell)
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence for whatever is left out, with its places."""
+        return [f"{_places(cells)}: {sentence}" for sentence, cells in self.left_out.items()]
+
+
+def _places(cells: list[int]) -> str:
+    numbers = [str(cell) for cell in cells if cell]
+    code = f"Code cell{'s' * (len(numbers) != 1)} {', '.join(numbers)}" if numbers else ""
+    return (f"{code} and a text" if code else "A text") if 0 in cells else code
 
 
 def cleaned(text: str, told: Told, cell: int) -> str:
@@ -99,6 +118,8 @@ def cleaned(text: str, told: Told, cell: int) -> str:
     )
     if _LOST.search(made):
         told.note(cell, "a picture that is neither in the notebook nor beside it is left out.")
+    if "<a rel=" in made or "<a>" in made:
+        told.note(cell, "a link that leads nowhere from a page alone is left as text.")
     return _LOST.sub(_in_words, made)
 
 

@@ -83,7 +83,7 @@ def _body(notebook: Notebook, ran: Ran, folder: Path | None, told: Told, code: b
     parts = []
     hidden = sum(HIDDEN in cell.tags for cell in notebook.cells)
     if hidden:
-        told.notes.append(
+        told.remarks.append(
             f"{hidden} cell{'s' * (hidden != 1)} tagged {HIDDEN} {'are' if hidden != 1 else 'is'} not shown."
         )
     for index, (cell, found) in enumerate(zip(notebook.cells, ran.outputs, strict=True)):
@@ -153,7 +153,7 @@ def _notes(told: Told, ran: Ran) -> list[str]:
         said[
             f"After {len(ran.scenarios):,} scenarios it ran others {ran.more:,} times, which are not named."
         ] = None
-    return [*said, *told.notes] or ["Nothing was set aside, changed or left out."]
+    return [*said, *told.remarks, *told.notes] or ["Nothing was set aside, changed or left out."]
 
 
 def _origin(

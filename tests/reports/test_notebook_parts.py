@@ -205,10 +205,13 @@ def test_html_of_a_notebook_runs_fetches_and_closes_nothing() -> None:
     assert "controls" not in made
     assert "alert" not in made
     assert "</main>" not in made
+    told.note(0, "a picture that is neither in the notebook nor beside it is left out.")
+    told.note(4, "a picture that is neither in the notebook nor beside it is left out.")
     assert told.notes == [
         "Code cell 3: <iframe> is left out: nothing of a notebook runs in a report.",
         "Code cell 3: <script> is left out: nothing of a notebook runs in a report.",
-        "Code cell 3: a picture that is neither in the notebook nor beside it is left out.",
+        "Code cells 3, 4 and a text: a picture that is neither in the notebook nor beside it is left out.",
+        "Code cell 3: a link that leads nowhere from a page alone is left as text.",
     ]
 
 
