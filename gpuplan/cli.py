@@ -116,7 +116,10 @@ def _parser() -> argparse.ArgumentParser:
 
     add_app(
         command(
-            "app", _app, "serve explorers and lessons as web pages", "On this machine alone, unless told otherwise."
+            "app",
+            _app,
+            "serve explorers and lessons as web pages",
+            "On this machine alone, unless told otherwise.",
         )
     )
     command("scenarios", _scenarios, "list the shipped scenarios with a line each")
@@ -134,7 +137,10 @@ def _parser() -> argparse.ArgumentParser:
 
     add_report(
         command(
-            "report", _report, "write a report of a scenario", "One page that needs nothing but a browser."
+            "report",
+            _report,
+            "write a report of a scenario or a notebook",
+            "One page that needs nothing but a browser.",
         )
     )
     add_verify(
