@@ -5,6 +5,7 @@ import shutil
 import signal
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -159,14 +160,14 @@ class Kernels(AsyncMappingKernelManager):
         """End what has to go, again and again."""
         while True:
             await asyncio.sleep(LOOK_S)
-            for kernel_id, why in self._due():
+            for kernel_id, why in self.due(self.guests, self.options, time.monotonic()):
                 await self.end(kernel_id, why)
 
-    def _due(self) -> list[tuple[str, str]]:
-        """Kernels that have to go, and why."""
-        now, limits = time.monotonic(), self.options
+    @staticmethod
+    def due(guests: Mapping[str, Guest], limits: Options, now: float) -> list[tuple[str, str]]:
+        """Kernels that have to go at a time (monotonic seconds), and why."""
         found = []
-        for kernel_id, guest in self.guests.items():
+        for kernel_id, guest in guests.items():
             if now - guest.began > 60 * limits.life_min:
                 why = f"A page lives for {limits.life_min:g} minutes here."
             elif now - guest.touched > 60 * limits.idle_min:
