@@ -21,7 +21,7 @@ CONTENTS = {
     "To look up": ("figures", "glossary", "limits"),
     "Reference": (
         *("reference-commands", "reference-files", "reference-policies"),
-        *("reference-python", "reference-widgets"),
+        *("reference-python", "reference-values", "reference-widgets"),
     ),
     "To change it": ("add-a-policy", "how-it-is-built"),
 }

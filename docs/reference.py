@@ -45,6 +45,43 @@ GROUPS = {
     "Lessons": ("glossary", "check", "ask"),
 }
 
+#: What scenarios are made of, and what public functions give: heading, and modules with their names.
+VALUES = {
+    "Parts of a scenario of a day": {
+        "gpuplan.cluster": ("Cluster",),
+        "gpuplan.allocation.model": ("Horizon", "Objective", "Rules", "RealtimeApp", "BatchJob"),
+    },
+    "Parts of a scenario of weeks": {
+        "gpuplan.fairshare.model": (
+            *("Pool", "BudgetNode", "BudgetChange", "Contract", "Generate", "Behaviour", "Drain"),
+        ),
+        "gpuplan.fairshare.jobs": ("Jobs",),
+    },
+    "Parts of a scenario of tasks": {
+        "gpuplan.packing.model": (
+            *("Gpus", "Admission", "ServedModel", "Pieces", "Generate", "Preemption", "Contention", "Retry"),
+        ),
+        "gpuplan.packing.tasks": ("Tasks",),
+    },
+    "What functions give": {
+        "gpuplan.loading": ("ShippedScenario",),
+        "gpuplan.allocation.gain": ("GainApart",),
+        "gpuplan.allocation.sensitivity": ("Sensitivity",),
+        "gpuplan.allocation.rolling_studies": ("EndOfWorld", "ErrorMap"),
+        "gpuplan.forecast.profile": ("WeeklyProfile",),
+        "gpuplan.forecast.training": ("TrainingEstimate",),
+        "gpuplan.forecast.quantization": ("QuantizationEstimate",),
+        "gpuplan.forecast.durations": ("DurationModel",),
+        "gpuplan.packing.estimates": ("MemoryEstimate",),
+        "gpuplan.reports.figures": ("ReportFigures",),
+        "gpuplan.reports.notebook": ("NotebookReport",),
+        "gpuplan.reports.verify": ("Verdict",),
+        "gpuplan.lessons.glossary": ("Glossary",),
+        "gpuplan.lessons.exercise": ("Reply",),
+        "gpuplan.inputs.errors": ("Mistake",),
+    },
+}
+
 #: What plug-in policies are written with.
 FOR_POLICIES = {
     "gpuplan.allocation.policies": ("Policy", "Assignment", "Effort", "Progress", "Proof"),
@@ -59,6 +96,7 @@ def pages() -> dict[str, str]:
     """The pages by the name of their file."""
     return {
         "reference-python.md": _python(),
+        "reference-values.md": _values(),
         "reference-widgets.md": _widgets(),
         "reference-policies.md": _policies(),
         "reference-commands.md": _commands(),
@@ -90,6 +128,14 @@ def _python() -> str:
     return "\n".join(parts)
 
 
+def _values() -> str:
+    parts = ["# Parts and results\n\nWhat scenarios are made of, and what the public functions give.\n"]
+    for heading, modules in VALUES.items():
+        parts.append(f"## {heading}\n")
+        parts += [_documented(module, name) for module, names in modules.items() for name in names]
+    return "\n".join(parts)
+
+
 def _widgets() -> str:
     import gpuplan_widgets
 
@@ -101,7 +147,8 @@ def _documented(module: str, name: str) -> str:
     """The directive that shows a name with its docstring."""
     value = getattr(import_module(module), name)
     if inspect.isclass(value):
-        options = "\n   :members:\n   :exclude-members: __init__" if module == "gpuplan" else ""
+        own = module != "gpuplan_widgets"  # ipywidgets has many members of its own
+        options = "\n   :members:\n   :exclude-members: __init__" if own else ""
         options += "\n   :show-inheritance:" if issubclass(value, Exception) else ""
         directive = f".. autoclass:: {module}.{name}{options}"
     elif callable(value):
