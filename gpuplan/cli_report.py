@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpuplan.cli import Refusal
 from gpuplan.text import aligned, printable
@@ -54,7 +54,16 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interactive",
         action="store_true",
-        help="allocation: live controls over computed points of penalty, cluster size and policy (.html)",
+        help="live controls over computed points (.html): penalty and cluster size of allocation, share of a budget "
+        "and window of fair share, margin and load of packing, under every policy",
+    )
+    parser.add_argument(
+        "--over",
+        action="append",
+        default=[],
+        metavar="AXIS=A,B",
+        help="with --interactive, points of your own: penalties=0,5,10 or gpus=8,16; shares=20,40 (per cent), "
+        "windows=1d,7d, team=PATH; margins=0,0.2 or loads=0.5,1,2 (times the arrival rate); as often as wanted",
     )
     notebook = parser.add_argument_group("of a notebook")
     notebook.add_argument(
@@ -82,6 +91,12 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
         "report", type=Path, metavar="REPORT", help="a page that gpuplan report wrote (.html)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument(
+        "--sample",
+        type=_count,
+        metavar="N",
+        help="of a page with live controls: compute N of its points again (default: all of them)",
+    )
     notebook = parser.add_argument_group("of a notebook's report")
     notebook.add_argument(
         "--run-notebook",
@@ -131,6 +146,7 @@ def report_command(options: argparse.Namespace) -> int:
         names = [name.strip() for name in options.policies.split(",") if name.strip()]
     if options.interactive:
         return _interactive(options, names)
+    _refuse_given(options, {"--over": "over"}, "goes with --interactive")
     made = report(options.scenario, names, seed=options.seed, iterations=options.iterations)
     _write(made, output)
     broken = {
@@ -148,8 +164,44 @@ def _interactive(options: argparse.Namespace, names: list[str] | None) -> int:
 
     if options.output.suffix.lower() == ".pdf":
         raise Refusal("a PDF has no controls: the name of an interactive page must end in .html")
-    _write(grid(options.scenario, names, seed=options.seed, iterations=options.iterations), options.output)
-    return 0
+    _refuse_unwritable(options.output)
+    steered = {"seed": options.seed, "iterations": options.iterations, "progress": None}
+    found = grid(options.scenario, names, **steered, **_axes(options.over))
+    _write(found, options.output)
+    for rule in found.broken:
+        print(printable(f"gpuplan: {rule}: a fault of gpuplan, please report it"), file=sys.stderr)
+    if found.errors:
+        print(
+            f"{len(found.errors):,} of {len(found.points):,} points could not be computed: see the notes of the page"
+        )
+    return 1 if found.broken else 0
+
+
+def _axes(given: Sequence[str]) -> dict[str, Any]:
+    """Values of axes as `gpuplan.reports.grid.grid` takes them; it says what is wrong with them."""
+    made: dict[str, Any] = {}
+    for text in given:
+        name, sign, values = text.partition("=")
+        name = name.strip()
+        if not sign or name not in _AXES:
+            raise Refusal(f"--over wants AXIS=A,B with one of {', '.join(_AXES)} (got {text})")
+        if name in made:
+            raise Refusal(f"--over {name} is given more than once")
+        made[name] = (
+            values.strip() if name == "team" else [_number(value.strip()) for value in values.split(",")]
+        )
+    return made
+
+
+#: What `--over` may name.
+_AXES = ("penalties", "gpus", "shares", "windows", "team", "margins", "loads")
+
+
+def _number(text: str) -> float | int | str:
+    try:
+        return int(text) if text.isdecimal() and text.isascii() and len(text) < 19 else float(text)
+    except ValueError:
+        return text
 
 
 def _notebook(options: argparse.Namespace) -> int:
@@ -182,6 +234,7 @@ _OF_SCENARIOS = {
     "--seed": "seed",
     "--iterations": "iterations",
     "--interactive": "interactive",
+    "--over": "over",
 }
 
 
@@ -243,6 +296,8 @@ def verify_command(options: argparse.Namespace) -> int:
         run_notebook=options.run_notebook,
         folder=options.folder and options.folder.resolve(),
         time_limit_s=options.time_limit or 600.0,
+        sample=options.sample,
+        progress=None,
     )
     print(_as_json(found) if options.json else _as_text(found))
     return 0 if found.holds else 2
@@ -280,6 +335,16 @@ def _as_text(found: Verification) -> str:
             "holds" if verdict.holds else f"does not hold: {verdict.reason}",
         )
         for verdict in found.figures
+        if len(found.figures) <= _MOST_ROWS or not verdict.holds
     ]
+    if not rows:
+        return "\n".join([printable(found.source), "", *map(printable, found.sentences)])
+    more = len(rows) - _MOST_ROWS
+    rows = rows[:_MOST_ROWS]
     table = aligned(("policy", "figure", "in the report", "computed", ""), rows, right=[2, 3])
-    return "\n".join([printable(found.source), "", table, "", *map(printable, found.sentences)])
+    left_out = [f"{more:,} more that do not hold"] if more > 0 else []
+    return "\n".join([printable(found.source), "", table, *left_out, "", *map(printable, found.sentences)])
+
+
+#: Rows of a table of verdicts at most; with more figures only those stand in it that do not hold.
+_MOST_ROWS = 300

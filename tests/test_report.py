@@ -13,7 +13,6 @@ import pytest
 import gpuplan as gp
 from gpuplan.inputs.errors import InputError
 from gpuplan.reports import pdf
-from gpuplan.reports.grid import grid
 from gpuplan.reports.page import in_script
 from gpuplan.reports.reading import read_page
 from gpuplan.reports.tables import text
@@ -443,72 +442,3 @@ def test_a_browser_that_prints_nothing_is_a_sentence(tmp_path: Path, monkeypatch
     with pytest.raises(InputError, match="made no PDF"):
         pdf.print_pdf("<p>", older)
     assert older.read_bytes() == b"%PDF older"
-
-
-# ------------------------------------------------------------------ pages with live controls
-
-
-def in_page(page: str, place: str) -> Any:
-    (found,) = [text for attrs, text in Outline(page).scripts if attrs.get("id") == place]
-    return json.loads(found)
-
-
-def test_every_point_of_a_grid_is_a_plan() -> None:
-    found = grid(ALLOCATION, ["fifo", "aware"], penalties=[0, 3], gpus=[2, 4])
-    assert (found.penalties, found.gpus) == ((0.0, 3.0, 8.0), (2, 4))  # the scenario's own, 8 and 4, too
-    shown = in_page(found.html, "grid")
-    for p, penalty in enumerate(found.penalties):
-        for g, gpus in enumerate(found.gpus):
-            changed = gp.load(ALLOCATION).replace(
-                {"objective.shortfall_penalty": penalty, "cluster.gpus": gpus}
-            )
-            for k, policy in enumerate(("fifo", "aware")):
-                figures = gp.plan(changed, policy).figures
-                assert shown["values"][p][g][k] == list(figures.values())
-                assert shown["texts"][p][g][k] == [
-                    as_text(value, found.units[figure]) for figure, value in figures.items()
-                ]
-
-
-def test_a_live_page_is_small_repeats_and_asks_nobody(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "live.html"
-    status, out, err = run("report", "two-apps", "--interactive", "-o", path)
-    assert (status, out, err) == (0, f"wrote {path}\n", "")
-    page = path.read_text(encoding="utf-8")
-    assert path.stat().st_size < 5_000_000
-    shape = in_page(page, "grid")
-    assert (len(shape["penalties"]), len(shape["gpus"]), len(shape["policies"])) == (20, 4, 3)
-    outline = Outline(page)
-    assert not [attrs for _, attrs in outline.elements if {"src", "srcset", "action"} & set(attrs)]
-    assert all(str(a["href"]).startswith("#") for a in outline.all("a"))
-    labelled = {label["for"] for label in outline.all("label")}
-    controls = {c["id"] for c in outline.all("input") + outline.all("select")}
-    assert controls == labelled == {"penalty", "gpus", "figure"}
-    assert grid("two-apps").html == page
-    status, _, err = run("verify", path)
-    assert status == 2
-    assert "live controls" in err
-
-
-def test_names_in_a_live_page_stay_text() -> None:
-    mapping = {**ALLOCATION, "name": HOSTILE, "about": HOSTILE}
-    page = grid(mapping, ["fifo"], penalties=[1], gpus=[4]).html
-    assert [tag for tag, _ in Outline(page).elements if tag not in ("bdi", "tr")].count("script") == 4
-    assert "<script>alert" not in page
-
-
-def test_sizes_that_a_scenario_does_not_allow_are_said() -> None:
-    nodes = {**ALLOCATION, "cluster": {"gpus": 4, "gpus_per_node": 2, "unavailable": [3]}}
-    found = grid(nodes, ["fifo"], penalties=[], gpus=[2, 4])
-    assert (found.gpus, list(found.refused)) == ((4,), [2])
-    assert "2 GPUs are left out: cluster.unavailable" in found.html
-
-
-def test_what_a_grid_cannot_be(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="must be allocation here"):
-        grid(FAIRSHARE)
-    with pytest.raises(InputError, match="at most 20,000 points"):
-        grid(ALLOCATION, ["fifo"], penalties=range(40_000), gpus=[4])
-    status, _, err = run("report", "two-apps", "--interactive", "-o", tmp_path / "live.pdf")
-    assert status == 2
-    assert "a PDF has no controls" in err

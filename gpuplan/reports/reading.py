@@ -110,7 +110,7 @@ def read_page(path: str | Path) -> Page:
     reader.close()
     name, _, number = reader.generator.partition(" ")
     if name == LIVE_FORMAT:
-        raise _refusal(source, "is a page with live controls: verify a report of its scenario instead")
+        raise _refusal(source, "is a page with live controls: there is no notebook in it to run")
     if name != FORMAT:
         rule = "is no report of gpuplan: a page that gpuplan report wrote is wanted"
         raise _refusal(source, rule if text[:5] != "%PDF-" else f"{rule}, and this is a PDF")

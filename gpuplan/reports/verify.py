@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
+from gpuplan.reports.page import LIVE_FORMAT
 from gpuplan.reports.reading import NOTEBOOK_FORMAT, Page, Shown, generator_of, page_text, read_page
 from gpuplan.reports.runs import Choices, compared, from_text, settled
 from gpuplan.side_by_side import as_text
@@ -60,6 +61,8 @@ class Verification:
         versions, so texts and charts were not compared.
     versions : dict
         Versions that differ: that of the report, and the one here.
+    scope : str
+        How much of the page was computed anew, as a sentence; empty: all of it.
     """
 
     source: str
@@ -67,6 +70,7 @@ class Verification:
     fingerprint_holds: bool
     page_holds: bool | None
     versions: dict[str, tuple[str, str]]
+    scope: str = field(default="", kw_only=True)
 
     @property
     def holds(self) -> bool:
@@ -81,7 +85,7 @@ class Verification:
     def sentences(self) -> list[str]:
         """The outcome in words."""
         good = sum(verdict.holds for verdict in self.figures)
-        said = [f"{good:,} of {len(self.figures):,} figures hold."]
+        said = [f"{good:,} of {len(self.figures):,} figures hold.", *([self.scope] if self.scope else [])]
         if not self.fingerprint_holds:
             said.append("The scenario in the page is not the one whose fingerprint it names.")
         if self.page_holds is None:
@@ -102,7 +106,13 @@ class Verification:
 
 
 def verify_report(
-    path: str | Path, *, run_notebook: bool = False, folder: Path | None = None, time_limit_s: float = 600.0
+    path: str | Path,
+    *,
+    run_notebook: bool = False,
+    folder: Path | None = None,
+    time_limit_s: float = 600.0,
+    sample: int | None = None,
+    progress: bool | Callable[[int, int], None] | None = False,
 ) -> Verification:
     """Recompute every figure of a report.
 
@@ -115,6 +125,10 @@ def verify_report(
         pages of people you trust. Without it, figures are computed from the scenarios in the page.
     folder, time_limit_s
         Where a notebook runs (default: in the working folder), and its seconds in all.
+    sample
+        Of a page with live controls: recompute so many of its points; None: all of them.
+    progress
+        Of such a page: a bar, as in `gpuplan.sweep`.
 
     Raises
     ------
@@ -130,6 +144,13 @@ def verify_report(
         return verify_notebook(
             Path(path).name, text, run=run_notebook, folder=folder, time_limit_s=time_limit_s
         )
+    if generator_of(text).startswith(f"{LIVE_FORMAT} ") and not run_notebook:
+        from gpuplan.reports.verify_grid import verify_grid
+
+        return verify_grid(Path(path).name, text, sample, progress)
+    if sample is not None:
+        rule = "has no points to choose from: a sample is for pages with live controls"
+        raise InputError(Path(path).name, [Mistake("sample", rule, sample)])
     found = read_page(path)
     if run_notebook:
         raise InputError(

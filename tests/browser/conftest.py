@@ -1,9 +1,11 @@
 """One JupyterLab and one Chromium for all browser tests; a fresh explorer for each."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
+from reports.grids import pages
 
 from browser.app_server import App, app_running
 from browser.desk import Desk, chromium_running, desk_of
@@ -38,6 +40,12 @@ def browser(chromium: str) -> Iterator[Browser]:
     """Chromium for this package only: as long as its Playwright runs, no other test can start one."""
     with chromium_running(chromium) as running:
         yield running
+
+
+@pytest.fixture(scope="package")
+def live_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A small page with live controls (`gpuplan report --interactive`) by kind of scenario."""
+    return pages(tmp_path_factory.mktemp("memory stick"))  # a blank in the path, as people have it
 
 
 @pytest.fixture(scope="package")

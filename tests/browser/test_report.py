@@ -1,27 +1,21 @@
 """Reports in a real browser: opened as files, without a network, on wide and narrow, light and dark pages; as PDF."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 from reports.notebooks import shown
 
 import gpuplan as gp
+from browser.pages import WIDTHS, page_of
 from gpuplan.reports import pdf
-from gpuplan.reports.grid import grid
 from gpuplan.reports.notebook_kernel import CHART
 from gpuplan.reports.notebook_page import notebook_page
-from gpuplan.side_by_side import as_text
-
-PATIENCE_MS = 60_000
 
 SCENARIOS = {"allocation": "two-apps", "fairshare": "first-hours", "packing": "one-gpu-idles"}
-
-DRAWN = "() => document.documentElement.dataset.charts === 'drawn'"
 
 #: Of each chart: how it was drawn, marks and texts in it, and whether it stays within the page or scrolls by itself.
 CHARTS = """
@@ -33,29 +27,9 @@ CHARTS = """
 })
 """
 
-WIDTHS = "() => [document.documentElement.scrollWidth, innerWidth]"
 PAPER = "() => getComputedStyle(document.body).backgroundColor"
 
 Opened = Callable[..., Any]
-
-
-@contextmanager
-def page_of(browser: Browser, path: Path, **look: Any) -> Iterator[tuple[Page, list[str]]]:
-    """A report opened from a file in a browser without a network; what must not happen is recorded."""
-    context = browser.new_context(offline=True, **look)
-    faults: list[str] = []
-    try:
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("request", lambda request: request.url == path.as_uri() or faults.append(request.url))
-        page.on("pageerror", lambda error: faults.append(f"script: {error}"))
-        page.on("console", lambda message: faults.append(f"{message.type}: {message.text}"))
-        page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.goto(path.as_uri())
-        page.wait_for_function(DRAWN)
-        yield page, faults
-    finally:
-        context.close()
 
 
 @pytest.fixture(scope="module")
@@ -155,46 +129,6 @@ def test_a_report_of_a_notebook_draws_and_nothing_else_runs(browser: Browser, tm
     with page_of(browser, path, **look) as (page, faults):
         assert page.title() == "Report: made"
         assert any("Content Security Policy" in fault for fault in faults)
-
-
-@pytest.mark.parametrize(("width", "mode"), [(1200, "light"), (360, "dark")])
-def test_live_controls_follow_the_keyboard_and_show_computed_points(
-    width: int, mode: str, browser: Browser, tmp_path: Path
-) -> None:
-    path = tmp_path / "live.html"
-    found = grid("two-apps", ["fifo", "aware"])
-    found.save(path)
-    look = {"viewport": {"width": width, "height": 800}, "color_scheme": mode}
-    with page_of(browser, path, **look) as (page, faults):
-
-        def shown(figure: str) -> list[str | None]:
-            cells = [page.locator(f'td[data-policy="{k}"][data-figure="{figure}"]') for k in range(2)]
-            return [cell.text_content() for cell in cells]
-
-        def computed(penalty: float, gpus: int, figure: str) -> list[str]:
-            changes = {"objective.shortfall_penalty": penalty, "cluster.gpus": gpus}
-            plans = gp.compare(gp.load("two-apps").replace(changes)).plans.values()
-            return [as_text(plan.figures[figure], found.units[figure]) for plan in plans]
-
-        assert page.evaluate(WIDTHS) == [width, width]
-        assert "the scenario as it is" in str(page.locator("#state").text_content())
-        assert shown("coverage") == computed(8, 16, "coverage")
-        page.locator("#penalty").focus()
-        page.keyboard.press("Home")
-        page.locator("#gpus").focus()
-        page.keyboard.press("ArrowLeft")
-        page.wait_for_function("() => Number(document.documentElement.dataset.rev) >= 2")
-        gpus = found.gpus[found.gpus.index(16) - 1]
-        assert page.locator("#state").text_content() == f"Computed for {gpus} GPUs and a penalty of 0."
-        for figure in ("coverage", "objective", "jobs_placed"):
-            assert shown(figure) == computed(0, gpus, figure)
-        page.locator("#figure").select_option("coverage")
-        page.wait_for_function("() => Number(document.documentElement.dataset.rev) >= 3")
-        marks = page.evaluate(
-            "() => document.querySelectorAll('#grid-picture .mark-symbol.role-mark path').length"
-        )
-        assert marks == 2 * (len(found.penalties) + len(found.gpus))
-        assert faults == []
 
 
 def test_a_report_becomes_a_pdf(chromium: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
