@@ -16,6 +16,7 @@ def all_entries() -> tuple[Measure, ...]:
         imports_jobs,
         packing,
         packing_static,
+        pages,
         quality,
         rolling,
         startup,
@@ -34,4 +35,5 @@ def all_entries() -> tuple[Measure, ...]:
         *imports.entries(),
         *imports_jobs.entries(),
         *sweeps.entries(),
+        *pages.entries(),
     )
