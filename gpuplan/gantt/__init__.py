@@ -6,7 +6,19 @@ are dicts of columns. A live page embeds the spec once and patches data; `inline
 
 from gpuplan.gantt.columns import Columns, add_unmet, bar_columns, frame_columns, mark_columns, row_columns
 from gpuplan.gantt.frame import STRIP_PX, Frame, gantt_height, safe_text, time_axis
-from gpuplan.gantt.layers import SCHEMA, Links, Spec, field, inline, mark, records, spec, still, still_param
+from gpuplan.gantt.layers import (
+    SCHEMA,
+    Links,
+    Spec,
+    field,
+    inline,
+    mark,
+    pixels_wide,
+    records,
+    spec,
+    still,
+    still_param,
+)  # fmt: skip
 
 __all__ = [
     "SCHEMA",
@@ -23,6 +35,7 @@ __all__ = [
     "inline",
     "mark",
     "mark_columns",
+    "pixels_wide",
     "records",
     "row_columns",
     "safe_text",

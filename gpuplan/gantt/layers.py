@@ -191,6 +191,20 @@ def _labels(frame: Frame, linked: Links) -> tuple[Spec, Spec]:
     return look | stroke | {"text": {"expr": f"{halo} ? ({words}) : ''"}, "fill": {"expr": halo}}, look
 
 
+def pixels_wide(width: int, *, zoomed: bool) -> str:
+    """Expression of the pixels of a bar from ``x`` to ``x2`` on an axis of ``span``, columns of its row.
+
+    Parameters
+    ----------
+    width
+        Pixels of the axis.
+    zoomed
+        Whether the axis follows a stretch of time that is dragged, the parameter ``brush``.
+    """
+    span = "(isValid(brush.x) ? abs(brush.x[1] - brush.x[0]) : datum.span)" if zoomed else "datum.span"
+    return f"((datum.x2 - datum.x) * {width} / {span})"
+
+
 def inline(spec: Spec, data: Mapping[str, Columns], mode: theme.Mode = "light") -> Spec:
     """Whole spec with its data sets inside and the configuration of a mode: usable alone, offline."""
     actions = {"export": True, "source": False, "compiled": False, "editor": False}

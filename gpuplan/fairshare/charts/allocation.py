@@ -112,10 +112,13 @@ def ratio_words(run: "Run") -> str:
     return f"{what}: used and protected over share of {words(run.scenario.window_s)}"
 
 
-def team_columns(run: "Run", palette: Palette, tops: Sequence[float] = (), ratio: float = 0.0) -> Columns:
+def team_columns(
+    run: "Run", palette: Palette, tops: Sequence[float] = (), ratio: float = 0.0, *, width: int = 0
+) -> Columns:
     """A row per group: its number, entitlement in GPUs (at the start), and what its panel says above it.
 
-    With `tops` (GPUs of each group) and `ratio` axes reach at least so far, for panels that compare.
+    With `tops` (GPUs of each group) and `ratio` axes reach at least so far, for panels that compare. What is said is
+    shorter where the `width` of a panel asks for it (0: it does not).
     """
     tree, owed, epochs = run.problem.tree, run.owed, run.problem.epochs
     steps = len(changes_of(run)) + 1
@@ -127,7 +130,11 @@ def team_columns(run: "Run", palette: Palette, tops: Sequence[float] = (), ratio
         mine = " → ".join(_stepped([f"{value:.4g}" for value in each]))
         due, got = sum(owed.owed[team] for team in teams), sum(owed.delivered[team] for team in teams)
         share = f"delivered / owed {heads.amount(float(got / due))}" if due else "nothing owed"
-        says.append(f"{label}: entitled to {mine} GPUs, {share}")
+        says.append(
+            titles.fitting(
+                (f"{label}: entitled to {mine} GPUs, {share}", f"{label}: {mine} GPUs, {share}"), width
+            )
+        )
         gpus.append(round(each[0], 3))
     n = len(palette)
     return {

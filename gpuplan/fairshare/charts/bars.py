@@ -28,6 +28,9 @@ PYRAMID = (
 #: Pixels of a bar, between groups, and for the names beside them.
 _BAR_PX, _GAP_PX, _NAMES_PX = 11, 7, 200
 
+#: Pixels of the number behind a bar.
+_NUMBER_PX = 32
+
 INK = "dark ? '#F2F2F2' : '#1A1A1A'"
 
 
@@ -106,7 +109,13 @@ def share_panel(
 ) -> Spec:
     """Bars of delivered / owed per team and policy, from zero, with a line at 1."""
     rows = _rows("team", names, labels=True)
-    x = field("share", title=title, scale={"zero": True, "nice": True}, axis={"format": "~g", "tickCount": 6})
+    axis = {
+        "format": "~g",
+        "tickCount": max(2, min(6, width // 45)),
+        "labelOverlap": "parity",
+        "labelSeparation": 5,
+    }
+    x = field("share", title=title, scale={"zero": True, "nice": True}, axis=axis)
     tips = [
         *(field(name, "nominal") for name in ("team", "policy")),
         field("owed", title="owed (GPU-hours)", format=",.1f"),
@@ -116,11 +125,15 @@ def share_panel(
     text = {"type": "text", "style": "gp-note", "align": "left", "dx": 3, "fontSize": 9.5}
     one = {"type": "rule", "stroke": {"expr": INK}, "strokeDash": [5, 3], "strokeWidth": 1.2}
     at = {"calculate": "isValid(datum.share) ? datum.share : 0", "as": "at"}
+    # The axis reaches as far as the number behind the longest bar.
+    reach = {"calculate": f"datum.at * {1 + _NUMBER_PX / width:.4g}", "as": "reach"}
+    unseen = {"type": "point", "opacity": 0, "tooltip": None}
     return {
         "width": width,
         "height": height,
         "layer": [
             mark(data, {"type": "bar"}, {"x": x, **rows, "fill": _policies(names), "tooltip": tips}),
+            mark(data, unseen, {"x": x | {"field": "reach"}}, transform=[at, reach]),
             mark(
                 data,
                 text,
@@ -135,7 +148,12 @@ def share_panel(
 def hours_panel(data: str, names: Sequence[str], width: int, height: int) -> Spec:
     """Bars of delivered GPU-hours, with a stroke at what was owed."""
     rows = _rows("team", names, labels=False)
-    axis = {"format": ",~s", "tickCount": 5}
+    axis = {
+        "format": ",~s",
+        "tickCount": max(2, min(5, width // 55)),
+        "labelOverlap": "parity",
+        "labelSeparation": 5,
+    }
     x = field("delivered", title="GPU-hours: delivered (bar), owed (stroke)", scale={"zero": True}, axis=axis)
     tick = {"type": "tick", "fill": {"expr": INK}, "strokeWidth": 0, "thickness": 2, "orient": "vertical"}
     return {

@@ -63,6 +63,7 @@ class Clock:
             "format": ".6~g",  # without a precision Vega takes one of its ticks, and 10 becomes 1e+1
             "tickCount": 12,
             "labelOverlap": "parity",
+            "labelSeparation": 5,
         }
 
 

@@ -17,7 +17,7 @@ from gpuplan.fairshare.charts.gantt_data import (
     picture,
 )
 from gpuplan.fairshare.charts.lanes import IN_REPAIR, PAST_MINIMUM, UNALLOCATED, first_rows, interrupts
-from gpuplan.gantt import Columns, Spec, field, gantt_height, mark, titles
+from gpuplan.gantt import Columns, Spec, field, gantt_height, mark, pixels_wide, titles
 
 if TYPE_CHECKING:
     from gpuplan.fairshare.problem import Problem
@@ -121,22 +121,34 @@ def gantt_params(views: list[str]) -> list[Spec]:
 
 
 def gantt_sets(
-    run: "Run", drawn: Picture, clock: Clock, side: str, height: int, title: str = "", figures: str = ""
+    run: "Run",
+    drawn: Picture,
+    clock: Clock,
+    side: str,
+    height: int,
+    title: str = "",
+    figures: str = "",
+    span: float = 0.0,
+    width: int = 0,
 ) -> dict[str, Columns]:
-    """Data sets ``<side>_bars``, ``<side>_frame`` and ``<side>_rows``."""
+    """Data sets ``<side>_bars``, ``<side>_frame`` and ``<side>_rows``.
+
+    The axis reaches at least to `span`; words above the drawing area are folded to its `width` (0: they are not).
+    """
     gpus = int(run.problem.gpus)
+    length = max(span, round(clock.span, 5), *clock.of(np.array([run.raw.end_s])))
     frame: Columns = {
         "x": [0],
-        "x2": [round(clock.span, 5)],
+        "x2": [length],
         "y": [0],
         "y2": [gpus],
         "empty": [heads.empty_words(run)],
         "title": [title],
-        "figures": [figures],
-        "note": [drawn.note if title else ""],
+        "figures": [titles.folded(figures, width)],
+        "note": [titles.folded(drawn.note, width) if title else ""],
     }
     return {
-        f"{side}_bars": drawn.bars,
+        f"{side}_bars": {**drawn.bars, "span": [length] * len(drawn.bars["x"])},
         f"{side}_frame": frame,
         f"{side}_rows": row_columns(run.problem, height, by_pool=drawn.by_pool),
     }
@@ -202,16 +214,16 @@ def gantt_spec(
     empty = {"type": "text", "style": "gp-title", "align": "center", "limit": width}
     centre = {"x": {"value": width / 2}, "y": {"value": height / 2}}
     px = f"(datum.y2 - datum.y) * {height / max(1, int(problem.gpus))}"
-    wide = f"(datum.x2 - datum.x) * {width / clock.span}"
+    wide = pixels_wide(width, zoomed="domain" in scale)
     edge = {"type": "rule", "clip": True, "strokeWidth": 2, "xOffset": -1}
     edge |= {"stroke": {"expr": INK}, "strokeDash": {"expr": "datum.cut == 2 ? [3, 2] : [1, 0]"}}
     name = {
         **{"type": "text", "align": "left", "baseline": "middle", "dx": 4, "fontSize": 10, "clip": True},
         "limit": {"expr": f"max(1, {wide} - 6)"},
         "fill": {"expr": "datum.ink"},
+        "text": {"expr": f"{wide} > 6.3 * length(datum.job) + 8 ? datum.job : ''"},
     }
-    fits = f"{px} >= 10 && datum.job && datum.state == 0 && {wide} > 6.3 * length(datum.job) + 8"
-    middle = [{"filter": fits}]
+    middle = [{"filter": f"{px} >= 10 && datum.job && datum.state == 0"}]
     middle.append({"calculate": "(datum.y + datum.y2) / 2", "as": "mid"})
     row = {"type": "text", "style": "gp-row", "align": "right", "x": -6, "clip": False}
     return {
@@ -246,25 +258,11 @@ def gantt_spec(
                 transform=[{"filter": "datum.border == 1"}],
             ),
             mark(rows_set, row, {"y": y, "text": field("label", "nominal")}),
-            mark(bars, name, {"x": x, "y": y | {"field": "mid"}, "text": field("job", "nominal")})
-            | {"transform": middle},
+            mark(bars, name, {"x": x, "y": y | {"field": "mid"}}, transform=middle),
             mark(frame, empty, centre | {"text": field("empty", "nominal")}),
-            *heading(frame, width),
+            *titles.heading(frame, width, ("title", "figures", "note"), -6),
         ],
     }
-
-
-def heading(data: str, width: int) -> list[Spec]:
-    """Title, figures and note above a panel, from columns of a data set: they change with the run."""
-    text = {"type": "text", "align": "left", "clip": False, "limit": width, "x": 0}
-    return [
-        mark(data, text | {"style": style, "y": y}, {"text": field(name, "nominal")})
-        for name, style, y in (
-            ("title", "gp-title", -35),
-            ("figures", "gp-note", -20),
-            ("note", "gp-note", -6),
-        )
-    ]
 
 
 _BAR: Spec = {"type": "rect", "clip": True, "stroke": {"expr": PANE}, "strokeWidth": 0.3}

@@ -140,18 +140,22 @@ def live_data(
     most = max(
         (value for each in ratios for g in range(len(palette)) for value in each[f"r{g}"] if value), default=0
     )
-    names = heads.policy_labels(runs)
+    names, inner = heads.policy_labels(runs), _inner(width, layout)
+    span = max(clock.of(np.array([run.raw.end_s for run in runs])))  # one axis for both sides
     sets: dict[str, Columns] = {}
     for side, run, name, found, ratio in zip(SIDES, runs, names, accounts, ratios, strict=True):
         if has_gantt(problem, picture):
             drawn = drawn_of(run, palette, clock, most=BARS, cells=CELLS)
-            sets |= gantt.gantt_sets(run, drawn, clock, side, gantt.rows_height(problem), name, headline(run))
+            height = gantt.rows_height(problem)
+            sets |= gantt.gantt_sets(
+                run, drawn, clock, side, height, name, headline(run), span=span, width=inner
+            )
         sets[f"{side}_areas"] = stack_columns(found, clock)
         sets[f"{side}_head"] = _head_columns(
-            run, name, found, clock, with_title=not has_gantt(problem, picture)
+            run, name, found, clock, with_title=not has_gantt(problem, picture), span=span, width=inner
         )
         sets[f"{side}_account"] = account_columns(found, clock, digits=1)
-        sets[f"{side}_teams"] = allocation.team_columns(run, palette, tops, round(most, 3))
+        sets[f"{side}_teams"] = allocation.team_columns(run, palette, tops, round(most, 3), width=inner)
         sets[f"{side}_ratios"] = ratio
         sets |= allocation.change_sets(run, palette, clock, side)
     sets["waits"] = waits.curve_columns(runs, SIDES, debug=False, most=POINTS)
@@ -196,7 +200,9 @@ def _tops(accounts: list[Account]) -> list[float]:
     return top
 
 
-def _head_columns(run: "Run", name: str, found: Account, clock: Clock, *, with_title: bool) -> Columns:
+def _head_columns(
+    run: "Run", name: str, found: Account, clock: Clock, *, with_title: bool, span: float, width: int
+) -> Columns:
     lengths = found.length_s
     unended = run.figures["waits_are_lower_bounds"] or 0
     note = f"means of {words(int(lengths[0]))}, pale: unallocated"
@@ -204,11 +210,11 @@ def _head_columns(run: "Run", name: str, found: Account, clock: Clock, *, with_t
         note += f"; {unended:,} waits had not ended"
     return {
         "x": [0],
-        "x2": [round(clock.span, 5)],
+        "x2": [max(span, round(clock.span, 5))],
         "gpus": [int(run.problem.gpus)],
         "title": [name if with_title else ""],
-        "figures": [headline(run) if with_title else ""],
-        "note": [note],
+        "figures": [titles.folded(headline(run), width) if with_title else ""],
+        "note": [titles.folded(note, width)],
         "empty": [heads.empty_words(run)],
     }
 
@@ -239,7 +245,7 @@ def _areas_panel(
     pane = {"type": "rect", "fill": "transparent", "tooltip": {"expr": _says(palette, clock)}}
     layers += [
         mark(head, rule, {"y": y("gpus")}),
-        *gantt.heading(head, width),
+        *titles.heading(head, width, ("title", "figures", "note"), -6),
         mark(head, middle, {"text": field("empty", "nominal")}),
         _legend_layer(palette, page_width, states),
         mark(

@@ -73,6 +73,7 @@ class Clock:
             "format": "~r",
             "tickCount": 12,
             "labelOverlap": "parity",
+            "labelSeparation": 5,
         }
 
 

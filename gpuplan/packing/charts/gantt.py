@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuplan import theme
-from gpuplan.gantt import Columns, Spec, field, mark, titles
+from gpuplan.gantt import Columns, Spec, field, mark, pixels_wide, titles
 from gpuplan.packing.charts import heads
 from gpuplan.packing.charts.clock import Clock, clock_of
 from gpuplan.packing.charts.colours import (
@@ -113,6 +113,8 @@ def gantt_sets(
     bars.setdefault("says", [f"{n:g} tasks on average" for n in bars.get("tasks", ())])
     bars.setdefault("ink", [""] * len(tall))
     bars.pop("tasks", None)
+    length = max(span, clock.of(np.array([max(1, run.raw.end_us)]))[0])
+    bars["span"] = [length] * len(tall)
     every = max(1, int(np.ceil(13 / (px * drawn.lanes))))
     rows: Columns = {"y": [], "label": [], "border": []}
     for number, (low, high) in enumerate(drawn.rows):
@@ -126,7 +128,7 @@ def gantt_sets(
             rows["border"].append(1)
     frame: Columns = {
         "x": [0],
-        "x2": [max(span, clock.of(np.array([max(1, run.raw.end_us)]))[0])],
+        "x2": [length],
         "y": [0],
         "y2": [top],
         "empty": [heads.empty_words(run)],
@@ -162,6 +164,7 @@ def gantt_spec(
     bars, frame, rows = f"{side}_bars", f"{side}_frame", f"{side}_rows"
     scale = x_scale or {"nice": False, "zero": False}
     x = field("x", scale=scale, axis=clock.axis(title=title))
+    wide = pixels_wide(width, zoomed="domain" in scale)
     axis = {
         "title": "GPU",
         "labels": False,
@@ -195,10 +198,10 @@ def gantt_spec(
                 {"x": x, "y": y, **ends, "fill": fill, "opacity": _STANDS_OUT, "tooltip": tips},
                 name=bars,
             ),
-            *_veils(bars, x, y, ends, width / clock.span),
+            *_veils(bars, x, y, ends, wide),
             mark(rows, border, {"y": y}, transform=[{"filter": "datum.border == 1"}]),
             mark(rows, row, {"y": y, "text": field("label", "nominal")}),
-            *_letters(bars, x, y, width / clock.span),
+            *_letters(bars, x, y, wide),
             *(_joined(f"{side}_joins", x, y) if joins else ()),
             mark(
                 f"{side}_failures",
@@ -243,25 +246,26 @@ def _joined(data: str, x: Spec, y: Spec) -> list[Spec]:
     ]
 
 
-def _veils(bars: str, x: Spec, y: Spec, ends: Spec, px: float) -> list[Spec]:
+def _veils(bars: str, x: Spec, y: Spec, ends: Spec, wide: str) -> list[Spec]:
     """The pattern of each stage but running, laid over its bars."""
     found = []
     for code, name in ((0, "load"), (2, "save"), (3, "restore")):
         veil = f"veil_{name}"
         if name == "load":
-            veil = f"(datum.x2 - datum.x) * {px} > 100 ? veil_load_long : veil_load"
+            veil = f"{wide} > 100 ? veil_load_long : veil_load"
         look = {"type": "rect", "clip": True, "fill": {"expr": veil}, "tooltip": None}
         layer = mark(bars, look, {"x": x, "y": y, **ends}, transform=[{"filter": f"datum.stage == {code}"}])
         found.append(layer)
     return found
 
 
-def _letters(bars: str, x: Spec, y: Spec, px: float) -> list[Spec]:
+def _letters(bars: str, x: Spec, y: Spec, wide: str) -> list[Spec]:
     """The letter of a stage where it fits, and the number of the task where there is room for it."""
-    wide = f"(datum.x2 - datum.x) * {px}"
     letters = "[" + ",".join(f"'{letter}'" for letter in STAGE_LETTERS) + "][datum.stage]"
-    text = f"{wide} < 34 ? {letters} : {letters} + ' ' + datum.task"
     aside = "(datum.joined == 1 ? 11 : 3)"  # to the right of where it is joined
+    least = f"(datum.stage == 3 ? 13 : 8) + {aside}"
+    both = f"{letters} + ' ' + datum.task"
+    text = f"{wide} < {least} ? '' : {wide} < 6 * length({both}) + {aside} ? {letters} : {both}"
     look = {
         **{"type": "text", "align": "left", "baseline": "middle", "fontSize": 9, "clip": True},
         "dx": {"expr": aside},
@@ -271,7 +275,7 @@ def _letters(bars: str, x: Spec, y: Spec, px: float) -> list[Spec]:
         "text": {"expr": text},
     }
     middle = [
-        {"filter": f"datum.tall == 1 && {wide} >= (datum.stage == 3 ? 13 : 8) + {aside}"},
+        {"filter": "datum.tall == 1"},
         {"calculate": "(datum.y + datum.y2) / 2", "as": "mid"},
     ]
     at = {"x": x, "y": y | {"field": "mid"}}

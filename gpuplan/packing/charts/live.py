@@ -1,12 +1,11 @@
 """The live page: one linked spec for a node and its models, and the data of two runs for it."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gpuplan import theme
-from gpuplan.gantt import SCHEMA, Columns, Spec, field, mark, titles
+from gpuplan.gantt import SCHEMA, Columns, Spec, titles
 from gpuplan.packing.charts import fit, gantt, heads, memory, split
 from gpuplan.packing.charts.clock import Clock, bin_of
 from gpuplan.packing.charts.clock import words as told
@@ -74,7 +73,9 @@ def live_spec(
                 words=words,
             )  # fmt: skip
             if first:
-                panel["layer"] += _heading(f"{side}_head", inner)
+                panel["layer"] += titles.heading(
+                    f"{side}_head", inner, ("title", "figures", "note", "how"), -23
+                )
             cells.append(panel)
         rows.append(cells)
     params: list[Spec] = []
@@ -130,7 +131,7 @@ def live_data(
     problem = left.problem
     palette, clock = palette_of(problem, MODELS), live_clock(problem)
     span = max(clock.of(np.array([run.raw.end_us]))[0] for run in runs)
-    names = heads.policy_labels(runs)
+    names, inner = heads.policy_labels(runs), _inner(width, layout)
     # One length of bins for both, so that they can be compared.
     bin_us = bin_of(max(run.raw.end_us for run in runs), BINS)
     pictures = [memory_picture(run, palette, panels=PANELS, exact=EXACT, bin_us=bin_us) for run in runs]
@@ -145,9 +146,9 @@ def live_data(
             sets |= gantt.gantt_sets(run, bars, clock, side, _gantt_height(problem), span)
         sets[f"{side}_head"] = {
             "title": [name],
-            "figures": [headline(run)],
-            "note": [heads.short_contention(run.scenario)],
-            "how": [f"memory: {drawn.note}"],
+            "figures": [titles.folded(headline(run), inner)],
+            "note": [titles.folded(heads.short_contention(run.scenario), inner)],
+            "how": [titles.folded(f"memory: {drawn.note}", inner)],
         }
     return sets | split.split_columns(runs, SIDES, names)
 
@@ -186,17 +187,3 @@ def _inner(width: int, layout: Layout) -> int:
 
 def _height(panels: int) -> int:
     return {1: 170, 2: 110}.get(panels, 76)
-
-
-def _heading(data: str, width: int) -> Sequence[Spec]:
-    """Title, figures and note above a panel, from columns of a data set: they change with the run."""
-    text = {"type": "text", "align": "left", "clip": False, "limit": width, "x": 0}
-    return [
-        mark(data, text | {"style": style, "y": y}, {"text": field(name, "nominal")})
-        for name, style, y in (
-            ("title", "gp-title", -66),
-            ("figures", "gp-note", -51),
-            ("note", "gp-note", -37),
-            ("how", "gp-note", -23),
-        )
-    ]
