@@ -1,6 +1,7 @@
 """What README and docs/ say is so: every block runs, every link leads somewhere, nothing in them is stale."""
 
 import importlib.util
+import math
 import re
 import shlex
 from pathlib import Path
@@ -121,6 +122,19 @@ def test_every_page_is_reached_from_the_readme_and_from_the_contents() -> None:
 def test_a_page_that_the_library_writes_is_what_it_says_today(name: str) -> None:
     made = script(name)
     assert made.PAGE.read_text(encoding="utf-8") == made.page(), f"run: python docs/{name}.py"
+
+
+def test_measured_errors_on_the_page_of_limits_are_those_of_today(shared: Path) -> None:
+    from gpuplan.traces.model_memory import compare_with_measured
+
+    rows = compare_with_measured(shared / "traces" / "model-memory").dropna(subset="error_percent")
+    worst = rows.groupby("quantity")["error_percent"].apply(lambda errors: errors.abs().max())
+    text = " ".join((DOCS / "limits.md").read_text(encoding="utf-8").split())
+    weights, room, tokens = (math.ceil(10 * worst[name]) / 10 for name in ("weights", "room", "tokens"))
+    assert f"against {len(rows)} measured figures" in text
+    assert f"weights are within {weights} %, the room for the cache within {room} %" in text
+    assert f"its tokens within {tokens} %" in text
+    assert f"up to {worst['context']:.0f} % (of 1.8 GiB) and {worst['workspace']:.0f} % (of 0.24 GiB)" in text
 
 
 def test_the_picture_shows_what_the_library_computes() -> None:
