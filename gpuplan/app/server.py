@@ -154,15 +154,19 @@ def bound(options: Options) -> list[sockets.socket]:
     Refused
         If the port is taken, or the address is none of this machine's.
     """
-    from tornado.netutil import bind_sockets
-
     ports = range(PORT, PORT + PORTS) if options.port is None else (options.port,)
     cause: Exception | None = None
     for port in ports:
         try:
-            return bind_sockets(port, options.ip)
+            found = sockets.getaddrinfo(options.ip, port, type=sockets.SOCK_STREAM)[0]
+            one = sockets.create_server((options.ip, port), family=found[0], backlog=128)
         except OSError as error:
             cause = error
+            if isinstance(error, sockets.gaierror):
+                break
+        else:
+            one.setblocking(False)
+            return [one]
     where = f"port {options.port}" if options.port is not None else f"ports {PORT} to {PORT + PORTS - 1}"
     raise Refused(f"cannot listen on {options.ip}, {where}: {getattr(cause, 'strerror', cause)}")
 

@@ -81,8 +81,8 @@ EXPLORERS = (
     ),
 )
 
-#: What a widget is written as in the text form of an output.
-_LIVE = re.compile(r"\w*(?:Explorer|Exercise)\w*\(")
+#: How the text form of a widget begins: an explorer, or an exercise by its number.
+_LIVE = re.compile(r"\w*Explorer\(|(?:Exercise|Predict) \d+\.\w+:")
 
 
 def explorers() -> list[Page]:

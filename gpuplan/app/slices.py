@@ -20,20 +20,26 @@ def used(code: str) -> set[str]:
 
 def bound(code: str) -> set[str]:
     """Names that a cell gives a value to, or whose value it may change."""
-    found: set[str] = set()
+    found = imported(code)
     for node in ast.walk(ast.parse(code)):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 found.add(name)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 found.add(name)
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                found |= {(one.asname or one.name).partition(".")[0] for one in names}
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                found.add(name)
             case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
                 found |= _root(node)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
                 found |= _root(method)  # a call for its effect, like rows.append(...)
     return found
+
+
+def imported(code: str) -> set[str]:
+    """Names that a cell imports; calling something of a module does not change it."""
+    nodes = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom))
+    return {(one.asname or one.name).partition(".")[0] for node in nodes for one in node.names}
 
 
 def _root(node: ast.AST) -> set[str]:
@@ -54,9 +60,11 @@ def needed(cells: Sequence[str], live: Sequence[int]) -> list[int]:
     """
     wanted: set[str] = set()
     chosen = []
+    modules = set().union(*(imported(code) for code in cells))
     for number in range(len(cells) - 1, -1, -1):
         code = cells[number]
-        if code and (number in live or bound(code) & wanted):
+        changed = imported(code) | (bound(code) - modules)
+        if code and (number in live or changed & wanted):
             chosen.append(number)
             wanted |= used(code)
     return chosen[::-1]

@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -18,7 +19,7 @@ import anywidget
 import traitlets as t
 
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
-from gpuplan.loading import shipped
+from gpuplan.loading import load, shipped
 from gpuplan_widgets.build_bundle import STATIC
 
 #: Characters of a query that are read at all, and that are written.
@@ -64,6 +65,34 @@ class State:
     def fingerprint(self) -> str:
         """Of the scenario on screen, or its beginning as a link tells it."""
         return self.mark if self.shown is None else str(self.shown.fingerprint)
+
+
+@cache
+def shipped_names(kind: str) -> tuple[str, ...]:
+    """Names of the shipped scenarios of a kind; their files are read once, which takes a while."""
+    return tuple(one.name for one in shipped() if one.kind == kind)
+
+
+class Named:
+    """Tells under which name a scenario is shipped; the same scenario is compared once.
+
+    Parameters
+    ----------
+    kind
+        Of the scenarios.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._last: tuple[Any, str | None] = (None, None)
+
+    def of(self, scenario: Any) -> str | None:
+        """Its name, if it is a shipped one."""
+        if scenario is not self._last[0]:
+            known = scenario.name in shipped_names(self._kind)
+            same = known and load(scenario.name).fingerprint == scenario.fingerprint
+            self._last = scenario, scenario.name if same else None
+        return self._last[1]
 
 
 def write(state: State) -> str | None:
@@ -113,7 +142,7 @@ def read(query: str, kind: str) -> State:
             said[key] = value
     scenario = said.get("scenario")
     if scenario is not None:
-        names = [one.name for one in shipped() if one.kind == kind]
+        names = shipped_names(kind)
         if scenario not in names:
             rule = (
                 f"must be a shipped {kind} scenario; a link cannot name a file{did_you_mean(scenario, names)}"

@@ -23,13 +23,12 @@ class Turn:
     def __enter__(self) -> None:
         """Wait for the turn."""
         self._lock.acquire()
-        self._now = ExitStack()
         self._now.enter_context(limited())
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let the next one have it."""
         try:
-            self._now.__exit__(*error)
+            self._now.close()
         finally:
             self._lock.release()
 

@@ -15,10 +15,10 @@ from gpuplan.fairshare.model import FairshareScenario
 from gpuplan.fairshare.problem import Problem, compile_problem
 from gpuplan.fairshare.run import Run, policy_named, simulate
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.loading import load_fairshare, shipped
+from gpuplan.loading import load_fairshare
 from gpuplan_widgets import fairshare_controls as c
 from gpuplan_widgets import fairshare_hand_outs, messages
-from gpuplan_widgets.address import State, only
+from gpuplan_widgets.address import Named, State, only
 from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.fairshare_account import FairShareAccount, set_html
 from gpuplan_widgets.fairshare_budget import BudgetEditor
@@ -85,6 +85,7 @@ class FairShareExplorer(Answering, W.VBox):
         self._policies = policies
         self._prepare("right")
         self._with_picture = picture
+        self._named = Named("fairshare")
         self._memory: dict[tuple[FairshareScenario, str], Run] = {}
         self._before: dict[str, Run] = {}
         with PLANNING:
@@ -125,7 +126,7 @@ class FairShareExplorer(Answering, W.VBox):
         with self._state:
             policies = tuple(run.policy for run in self._runs.values())
             follows = {"jobs": c.FOLLOWS} if self.controls.demand.value == c.FOLLOWS else {}
-            name, changes = name_of_shipped(self._given), {**self.changes, **follows}
+            name, changes = self._named.of(self._given), {**self.changes, **follows}
         return State(name, policies, changes, shown=self._scenario)
 
     def restore(self, changes: Mapping[str, Any]) -> None:
@@ -322,13 +323,6 @@ class FairShareExplorer(Answering, W.VBox):
         with self._state:
             if not self._picture.fits(self._runs):
                 self._picture.show(self._runs, old=self.chart.old)
-
-
-def name_of_shipped(scenario: FairshareScenario) -> str | None:
-    """Name of the shipped scenario that this one is, if any."""
-    names = [one.name for one in shipped() if one.kind == "fairshare"]
-    same = scenario.name in names and load_fairshare(scenario.name).fingerprint == scenario.fingerprint
-    return scenario.name if same else None
 
 
 def _colours(problem: Problem) -> dict[str, str]:

@@ -7,7 +7,6 @@ from typing import Any
 import ipywidgets as W
 
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan_widgets.guest import TooLong
 
 #: Mistakes that a sentence spells out; the rest are counted.
 _SPELLED = 3
@@ -56,8 +55,6 @@ def sentence(
         more = f"; and {len(mistakes) - _SPELLED} more" if len(mistakes) > _SPELLED else ""
         where = " (marked in the job table)" if in_table else ""
         return f"This cannot be planned: {first}{more}{where}. {_OLD}"
-    if isinstance(error, TooLong):
-        return f"This {error}. {_OLD}"
     return f"Planning failed: {shorten(f'{type(error).__name__}: {error}', 300)}. {_OLD}"
 
 

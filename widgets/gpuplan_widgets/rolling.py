@@ -17,10 +17,10 @@ from gpuplan.allocation.plan import policy_named
 from gpuplan.allocation.rolling import roll
 from gpuplan.allocation.rolling_run import RollingRun
 from gpuplan.inputs.errors import InputError, Mistake, shorten
-from gpuplan.loading import load_allocation, shipped
+from gpuplan.loading import load_allocation
 from gpuplan_widgets import messages, rolling_hand_outs
 from gpuplan_widgets import rolling_controls as c
-from gpuplan_widgets.address import State, only
+from gpuplan_widgets.address import Named, State, only
 from gpuplan_widgets.answering import PLANNING, Answering
 from gpuplan_widgets.live_chart import ROOM, LiveChart
 from gpuplan_widgets.rolling_account import RollingAccount
@@ -97,6 +97,7 @@ class RollingExplorer(Answering, W.VBox):
         }
         self._prepare("days")
         self._with_picture = picture
+        self._named = Named("allocation")
         self._runs = self._run_with(asked)  # mistakes are told before anything is shown
         self._given = self._settings = c.settings_of(next(iter(self._runs.values())), asked)
         self._build()
@@ -134,7 +135,7 @@ class RollingExplorer(Answering, W.VBox):
         with self._state:
             plain = {name: value for name, value in self._settings.items() if name != "errors"}
             errors = {f"errors.{name}": value for name, value in self._settings["errors"].items() if value}
-        return State(name_of_shipped(self._day), tuple(self._runs), {**plain, **errors}, shown=self._day)
+        return State(self._named.of(self._day), tuple(self._runs), {**plain, **errors}, shown=self._day)
 
     def restore(self, changes: Mapping[str, Any]) -> None:
         """Set the controls to keywords of `gpuplan.roll`, as `state` tells them.
@@ -293,13 +294,6 @@ class RollingExplorer(Answering, W.VBox):
 def _width(room: int) -> int:
     """Pixels of the chart on a page of so many."""
     return min(max(room - _SPARE, _NARROWEST), _WIDEST)
-
-
-def name_of_shipped(day: AllocationScenario) -> str | None:
-    """Name of the shipped scenario that this one is, if any."""
-    names = [one.name for one in shipped() if one.kind == "allocation"]
-    same = day.name in names and load_allocation(day.name).fingerprint == day.fingerprint
-    return day.name if same else None
 
 
 def _known(policies: Sequence[str]) -> tuple[str, ...]:

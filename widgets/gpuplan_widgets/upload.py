@@ -170,7 +170,8 @@ class FileOpener:
         except Exception as error:
             self._fail(error, None)
             return
-        self.upload.value = ()  # the same file can be uploaded again
+        finally:
+            self.upload.value = ()  # the same file can be uploaded again
         scenarios = [path for path in paths if path.suffix.lower() in (".yaml", ".yml")]
         self.open_file((scenarios or paths)[0])
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import MISSING, InputError, Mistake, shorten, show
-from gpuplan_widgets.guest import TooLong
 
 if TYPE_CHECKING:
     from gpuplan.traces.import_file import Imported
@@ -21,8 +20,6 @@ _SPELLED = 3
 
 def sentence(error: Exception) -> str:
     """What is wrong with a file, in one sentence."""
-    if isinstance(error, TooLong):
-        return f"Reading this file {error}."
     if not isinstance(error, InputError):
         return f"This file cannot be opened ({type(error).__name__}: {shorten(str(error), 200)})."
     lines = {mistake.line for mistake in error.mistakes if mistake.line is not None}
