@@ -12,6 +12,11 @@ from gpuplan.sweeps.work import Outcome, Task
 Answer = Future[tuple[list[Outcome], float]]
 
 
+#: Bytes of a scenario that new processes are given as they start; a larger one comes with every chunk. They wait in a
+#: pipe of 64 KB, and a process that ends before it reads (a script without a guard) would be waited for without end.
+_AT_START = 32_000
+
+
 class Crew:
     """Takes chunks of points.
 
@@ -29,6 +34,7 @@ class Crew:
     def __init__(self, scenario: Any, executor: Executor | None, points: int) -> None:
         self._token, self._blob = work.parcel(scenario)
         self._given = executor
+        self._with_chunks = None if len(self._blob) <= _AT_START else self._blob
         self._own: ProcessPoolExecutor | None = None
         self.width = max(1, min(points, _cores() if executor is None else _width(executor)))
 
@@ -43,7 +49,7 @@ class Crew:
             If an executor that was given takes no work any more.
         """
         if self._given is None:
-            return self._pool().submit(work.run_chunk, self._token, None, tasks)
+            return self._pool().submit(work.run_chunk, self._token, self._with_chunks, tasks)
         try:
             return self._given.submit(work.run_chunk, self._token, self._blob, tasks)
         except BrokenExecutor:
@@ -75,7 +81,7 @@ class Crew:
                 self.width,
                 mp_context=multiprocessing.get_context("spawn"),
                 initializer=work.begin,
-                initargs=(self._token, self._blob),
+                initargs=(self._token, None if self._with_chunks else self._blob),
             )
         return self._own
 

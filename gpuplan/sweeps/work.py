@@ -44,10 +44,11 @@ def parcel(scenario: Any) -> tuple[str, bytes]:
     return hashlib.sha256(blob).hexdigest(), blob
 
 
-def begin(token: str, blob: bytes) -> None:
-    """Keep a scenario in a new process of a pool; Ctrl-C is the business of the process that asked."""
+def begin(token: str, blob: bytes | None) -> None:
+    """Keep a scenario, if there is one yet, in a new process of a pool; Ctrl-C is for the process that asked."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _keep(token, blob)
+    if blob is not None:
+        _keep(token, blob)
 
 
 def run_chunk(token: str, blob: bytes | None, tasks: Sequence[Task]) -> tuple[list[Outcome], float]:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,8 +15,10 @@ import pandas as pd
 import pytest
 
 import gpuplan
+from gpuplan.fairshare.keep_jobs import keep_jobs
 from gpuplan.inputs.errors import InputError
 from gpuplan.sweeps.crew import Crew, refuse_in_a_new_process
+from gpuplan.sweeps.work import Task
 from sweeps.executors import Here, kill_one_of
 
 PENALTY = "objective.shortfall_penalty"
@@ -133,6 +136,19 @@ def test_a_worker_that_fails_otherwise_is_told_in_the_row() -> None:
 
     found = gpuplan.sweep("two-apps", AXES, "aware", executor=Refuses())
     assert found.errors["error"].to_dict() == {5: "not computed: TypeError: cannot be sent"}
+
+
+def test_a_large_scenario_does_not_wait_in_the_pipe_of_a_new_process() -> None:
+    """One that ends before it reads its 64 KB, as in a script without a guard, would be waited for without end."""
+    week = gpuplan.load("three-programmes").replace({"workload.generate.days": 5})
+    crew = Crew(keep_jobs(week), None, 1)
+    try:
+        assert len(pickle.dumps(keep_jobs(week))) > 65_536
+        assert len(pickle.dumps(crew._pool()._initargs)) < 65_536  # type: ignore[attr-defined]
+        outcomes, _ = crew.submit([Task(0, {}, {}, ("fifo",))]).result()
+        assert outcomes[0].figures == gpuplan.simulate(week, "fifo").figures
+    finally:
+        crew.close()
 
 
 def test_a_script_without_a_guard_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
