@@ -208,9 +208,11 @@ class PackingLook:
 
     def words(self) -> Words:
         """What the picture is."""
+        together = " Neighbouring GPUs stand together, as the mean of each." if "–" in self.gpus[0] else ""
         about = (
             "Memory of each GPU in means over the run: weights with context and workspace by model, KV caches, "
             "leftovers. Latencies are those of tasks that were done. A model under the pointer stands out in both."
+            + together
         )
         tables = (
             Tabled(

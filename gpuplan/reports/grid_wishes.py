@@ -9,7 +9,8 @@ from typing import Any
 
 from gpuplan.gantt import safe_text
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
-from gpuplan.inputs.spans import span_text
+from gpuplan.inputs.fields import broken
+from gpuplan.inputs.spans import Span, span_text
 from gpuplan.reports.grid_axes import Axis, Space, budgets, plain
 
 #: Axes of each kind by the names that `gpuplan.reports.grid.grid` gives them; the second changes faster.
@@ -124,7 +125,7 @@ class Wishes:
         windows = [
             hours
             for value in self._listed("windows", _windows(base))
-            if (hours := self._window(base, value)) is not None
+            if (hours := self._window(value)) is not None
         ]
         own = 100.0
         if team is not None:
@@ -171,18 +172,19 @@ class Wishes:
                 return path
         return next(iter(rows), None)
 
-    def _window(self, base: Any, value: Any) -> float | None:
-        """A window in hours; numbers are hours, texts have a unit."""
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        asked = f"{round(value * 3600)}s" if number and math.isfinite(value) and value > 0 else value
+    def _window(self, value: Any) -> float | None:
+        """A window in hours; numbers are hours, texts have a unit. Whether the scenario allows it, its point says."""
+        from gpuplan.fairshare.file_models import LONGEST_S
+
+        plain = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         try:
-            if not isinstance(asked, str):
-                raise InputError("", [Mistake("", "must be hours above 0, or text with a unit such as 7d")])
-            return float(base.replace({"window": asked}).window_s / 3600)
-        except InputError as error:
-            rule = error.mistakes[0].rule
-            self.mistakes.append(Mistake("windows", rule, value))
+            if not plain and not isinstance(value, str):
+                raise broken("must be hours, or text with a unit such as 7d")
+            seconds = Span(1, LONGEST_S, "h").read(repr(value) if plain else value)
+        except ValueError as error:
+            self.mistakes.append(Mistake("windows", str(error), value))
             return None
+        return None if seconds is None else seconds / 3600
 
     def _packing(self, base: Any) -> Space:
         margins = self._numbers("margins", MARGINS, 0, 10)

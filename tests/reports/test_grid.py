@@ -237,6 +237,15 @@ def test_what_a_scenario_refuses_is_said_and_the_rest_stands(tmp_path: Path, run
     assert run("verify", tmp_path / "live.html")[0] == 2
 
 
+def test_windows_that_a_contract_does_not_allow_are_left_out() -> None:
+    contract = {"max_min_runtime": "5h"}
+    found = grid({**GENERATED, "window": "6h", "contract": contract}, ["fifo"], shares=[])
+    assert found.axes[1].values == (6, 12, 24, 48)  # of 1, 3, 6, 12, 24, 48
+    assert any(
+        note.startswith("Left out: a window of 3h: contract.max_min_runtime must not") for note in found.notes
+    )
+
+
 def test_a_point_without_results_stays_in_the_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     task = grid_points.Task.point
 
@@ -288,16 +297,40 @@ def test_what_does_not_fit_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch,
         live_page.live_page(found)
 
 
-def test_names_in_a_page_stay_text() -> None:
-    mapping = {**TINY, "name": HOSTILE, "about": HOSTILE}
-    mapping["realtime"] = [{**TINY["realtime"][0], "name": HOSTILE}]  # type: ignore[index]
-    plain = grid(TINY, ["fifo"], penalties=[1], gpus=[4]).html
-    page = grid(mapping, ["fifo"], penalties=[1], gpus=[4]).html
-    tags = [
-        [tag for tag, _ in Outline(text).elements if tag not in ("bdi", "p", "li")] for text in (page, plain)
-    ]
+def named(name: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """A tiny scenario of every kind in which everything has a name, and axes."""
+    jobs = [{"job": name, "team": name, "submit_s": 0, "gpus": 1, "run_s": 3600, "min_runtime_s": 600}]
+    models = [{"name": name, "declared_gib": 4}]
+    rows = [{"arrival_s": 0, "model": name, "service_s": 5}]
+    head = {"name": name, "about": name}
+    work = {"realtime": [{"name": name, "priority": 2, "demand": [0, 1, 2, 1]}], "batch": []}
+    budget = [{"name": name}, {"name": "other"}]
+    return {
+        "allocation": ({**TINY, **head, **work}, {"penalties": [1], "gpus": [4]}),
+        "fairshare": (
+            {**GENERATED, **head, "budget": budget, "workload": {"jobs": jobs}},
+            {"shares": [20], "windows": ["3d"]},
+        ),
+        "packing": (
+            {**head, "kind": "packing", "gpus": {"count": 1, "memory_gib": 8}, "models": models,
+             "tasks": {"rows": rows}},
+            {"margins": [0.1], "loads": [2]},
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", GRIDS)
+def test_names_in_a_page_stay_text(kind: str, tmp_path: Path) -> None:
+    pages = []
+    for name in (HOSTILE.replace("/", "|") if kind == "fairshare" else HOSTILE, "plain"):
+        mapping, axes = named(name)[kind]
+        pages.append(grid(mapping, **axes).html)
+    tags = [[tag for tag, _ in Outline(page).elements if tag not in ("bdi", "p", "li")] for page in pages]
     assert tags[0] == tags[1]
-    assert "<script>alert" not in page
+    assert "<script>alert" not in pages[0]
+    assert "<img src=x" not in pages[0]
+    (tmp_path / "live.html").write_text(pages[0], encoding="utf-8")
+    assert gp.verify_report(tmp_path / "live.html").holds
 
 
 # ------------------------------------------------------------------ verification
@@ -442,7 +475,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         TINY, penalties=[-1, math.nan, "x", True, math.inf], gpus=[2.5, 0, "8"], team="red", workers=0
     )
     assert [m.path for m in found] == ["team", "workers", *["penalties"] * 5, *["gpus"] * 3]
-    found = mistakes_of(GENERATED, team="rad", shares=[101, None], windows=["7", "-1d", -3, math.nan])
+    found = mistakes_of(GENERATED, team="rad", shares=[101, None], windows=["x", "-1d", -3, math.nan])
     assert [m.path for m in found] == ["team", "shares", "shares", *["windows"] * 4]
     assert "did you mean red" in found[0].rule
     found = mistakes_of("embedder-evicts-chat", margins=0.2, loads=[0, -1, 1e9])
