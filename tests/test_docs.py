@@ -124,6 +124,15 @@ def test_a_page_that_the_library_writes_is_what_it_says_today(name: str) -> None
     assert made.PAGE.read_text(encoding="utf-8") == made.page(), f"run: python docs/{name}.py"
 
 
+def test_the_limits_of_the_app_on_its_page_are_those_of_the_command() -> None:
+    from gpuplan.app.options import Options
+    from gpuplan.cli_app import LIMITS
+
+    text = (DOCS / "serve.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^\| `(--\w+)` \|.*\| (\S+) \|$", text, re.MULTILINE))
+    assert said == {flag: f"{getattr(Options(), name):g}" for flag, name, *_ in LIMITS}
+
+
 def test_measured_errors_on_the_page_of_limits_are_those_of_today(shared: Path) -> None:
     from gpuplan.traces.model_memory import compare_with_measured
 
