@@ -10,7 +10,9 @@ from pathlib import Path
 from chromium import find_chromium
 from playwright.sync_api import Page
 
-from browser.desk import Desk, chromium_running, desk_of
+from browser.app_server import App, app_running
+from browser.desk import _VIEWS as VIEWS
+from browser.desk import OPENING_S, Desk, chromium_running, desk_of
 from browser.screen import Screen
 from browser.server import Server, serving
 from gpuplan.benchmarks.frame import duration
@@ -145,6 +147,20 @@ class Bench:
         desk = self._stack.enter_context(desk_of(self._browser, server))
         desk.open(notebook)
         return desk
+
+    def app(self, *options: str) -> App:
+        """Start the app on an empty folder."""
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="gpuplan-bench-")))
+        return self._stack.enter_context(app_running(folder, *options))
+
+    def visitor(self) -> Page:
+        """A page of somebody who was never here, whose charts can be read."""
+        context = self._browser.new_context(viewport={"width": 1300, "height": 1100}, service_workers="block")
+        self._stack.callback(context.close)
+        context.add_init_script(VIEWS)
+        page = context.new_page()
+        page.set_default_timeout(1000 * OPENING_S)
+        return page
 
     def explorer(self, server: Server, scenario: str) -> Screen:
         """Open an explorer of a shipped scenario in a kernel of its own."""
