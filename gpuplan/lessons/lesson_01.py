@@ -314,9 +314,8 @@ _AFTER = (
         lambda: day("training-rush"),
         _not_built,
         lambda built: (
-            f"With priority {built.batch[2].priority:g} it starts in hour 0. Others pay for that: the value "
-            "that the jobs had "
-            "before is now less for some of them. An order is a choice."
+            f"With priority {built.batch[2].priority:g} it starts in hour 0, and jobs that stood there give way. "
+            "Look in the explorer which ones: an order is a choice."
         ),
     ),
 )

@@ -51,6 +51,17 @@ def test_every_cell_runs(lesson: Desk, live: Screen) -> None:
     live.await_scenario(gp.load("training-rush"))
 
 
+def test_an_exercise_is_answered_by_keys_and_says_what_helps(lesson: Desk, live: Screen) -> None:
+    form = lesson.page.get_by_role("form", name="Exercise 1.1")
+    field = form.get_by_label("Your answer")
+    for answer, verdict in (("13 GPU-hours", "nearly"), ("14", "right")):
+        field.fill(answer)
+        field.press("Enter")
+        lesson.page.wait_for_selector(f'form.gp-exercise[data-verdict="{verdict}"]', state="attached")
+        assert gp.check("1.1", answer).text in form.get_by_role("status").inner_text()
+    live.page.locator(".gp-explorer").scroll_into_view_if_needed()
+
+
 def test_its_first_move_is_the_penalty(screen: Screen, base: AllocationScenario) -> None:
     screen.slide("penalty", ["Home"])
     screen.await_scenario(base.replace({"objective.shortfall_penalty": 0}))
