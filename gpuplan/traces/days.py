@@ -102,6 +102,6 @@ def moment_named(text: str, where: str, origin_s: int, zone: str | None) -> int:
         rule = "must be a date (2026-03-02), a date and time (2026-03-02T08:00), or a time after the beginning (7d)"
         raise InputError("import", [Mistake(where, rule, text)]) from None
     if moment.tzinfo is not None and zone is None:
-        rule = "must have no offset: the file does not say in which zone its times are (give --zone)"
+        rule = "must have no offset: the file does not say in which zone its times are (name the zone)"
         raise InputError("import", [Mistake(where, rule, text)])
     return int((moment if moment.tzinfo else moment.replace(tzinfo=clock_zone(zone))).timestamp())

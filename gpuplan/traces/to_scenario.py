@@ -12,6 +12,7 @@ from gpuplan.fairshare.model import HOUR
 from gpuplan.inputs.account import Account
 from gpuplan.inputs.errors import InputError, Mistake, did_you_mean, shorten
 from gpuplan.traces.days import DAY_S, busiest_day, day_named, day_of, midnight_s, moment_named, text_of
+from gpuplan.traces.grid import FIRST_S
 from gpuplan.traces.history import UNKNOWN, History, Strings
 from gpuplan.traces.names import counted
 from gpuplan.traces.wish import UNRANKED, Wish
@@ -64,6 +65,8 @@ def span_of(history: History, wish: Wish, choices: Choices) -> tuple[int, int]:
     moments = moments[history.used & (moments != UNKNOWN)]
     if not len(moments):
         raise InputError(history.source, [Mistake("", "must have a job whose submission or start is known")])
+    if not zone and int(moments.min()) < FIRST_S:
+        clock = "count of the file, which names no date: its second 0 is shown as 1970-01-01"
     if wish.kind == "allocation" or wish.day is not None:
         day, how = None if wish.day is None else day_named(wish.day), "as asked"
         if day is None:
@@ -121,7 +124,9 @@ def size_of(work: Work, wish: Wish, hint: int | None, choices: Choices) -> Size:
     if gpus > MOST_GPUS:
         raise InputError(work.history.source, [Mistake("gpus", f"must be at most {MOST_GPUS:,}", gpus)])
     layout = (
-        f"in nodes of {node:,}" if node else "not divided into nodes (give --gpus-per-node where they are)"
+        f"in nodes of {node:,}"
+        if node
+        else "not divided into nodes (say how many GPUs a node has where they are)"
     )
     choices.say("Cluster", f"{gpus:,} GPUs, {how}; {layout}.")
     largest = int(work.gpus.max()) if len(work) else 0
@@ -167,7 +172,7 @@ def priorities_of(history: History, wish: Wish, choices: Choices) -> npt.NDArray
     column: Strings = getattr(history, by)
     names = _counted(column[history.used])
     if not wish.ranks:
-        rule = f"must say how important each {by} is, as in --rank {_shown(names, wish)}"
+        rule = f"must say how important each {by} is, as in {_shown(names, wish)}"
         raise InputError(history.source, [Mistake("rank", rule)])
     absent = [name for name in wish.ranks if name not in names]
     if absent:

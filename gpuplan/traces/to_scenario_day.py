@@ -61,7 +61,7 @@ def day_scenario(
     if not len(work) and not realtime:
         raise InputError(history.source, [Mistake("", "has no job with GPUs and a run time on this day")])
     if len(work) > MOST_JOBS:
-        rule = f"has {len(work):,} jobs on this day; a scenario has at most {MOST_JOBS:,} (--every takes a sample)"
+        rule = f"has {len(work):,} jobs on this day; a scenario has at most {MOST_JOBS:,} (a larger one takes a sample)"
         raise InputError(history.source, [Mistake("every", rule, wish.every)])
     ranked = priorities_of(history, wish, said) if priority is None else priority
     size = size_of(work, wish, hint, said)

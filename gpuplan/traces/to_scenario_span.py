@@ -152,7 +152,8 @@ def _pools(work: Work, wish: Wish, size: Size, choices: Choices) -> tuple[tuple[
     if not wish.types:
         if len(found) > 1:
             choices.say(
-                "GPU types", f"{len(found)} are named in the file and are not told apart (--types does)."
+                "GPU types",
+                f"{len(found)} are named in the file and are not told apart, as they are where types are asked for.",
             )
         return (flat,), np.full(len(work), _NO_TYPE, object)
     if wish.gpus is not None or wish.nodes is not None:

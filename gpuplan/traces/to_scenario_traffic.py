@@ -117,7 +117,7 @@ def apps_of(
     apps = []
     for history in histories:
         if service.per_gpu is None and history.unit != GPUS:
-            rule = f"must say how much one GPU carries, in {history.unit} (--per-gpu)"
+            rule = f"must say how much one GPU carries, in {history.unit}"
             raise InputError(history.name, [Mistake("per_gpu", rule)])
         replica = Replica(
             gpus=service.replica_gpus,
@@ -188,5 +188,5 @@ def same_zone(histories: Sequence[TrafficHistory]) -> str | None:
     zones = {zone_name(history) for history in histories}
     if len(zones) == 1:
         return zones.pop()
-    rule = "must have times in one zone; name it with --zone"
+    rule = "must have times in one zone, and be named"
     raise InputError("traffic", [Mistake("zone", rule, ", ".join(sorted(map(str, zones))))])

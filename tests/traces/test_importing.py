@@ -116,9 +116,7 @@ def test_weights_are_equal_or_by_use_or_as_asked(log):
 def test_ranks_name_what_is_in_the_file(log):
     with pytest.raises(InputError) as error:
         gp.import_file(log, priority="qos")
-    assert mistakes(error) == [
-        ("rank", "must say how important each qos is, as in --rank queue-1=...,queue-2=...")
-    ]
+    assert mistakes(error) == [("rank", "must say how important each qos is, as in queue-1=...,queue-2=...")]
     with pytest.raises(InputError) as error:
         gp.import_file(log, priority="qos", ranks={"queue1": 2})
     assert mistakes(error) == [("rank", "must be a qos of the file; did you mean queue-1?")]

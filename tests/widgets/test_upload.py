@@ -279,3 +279,25 @@ def test_packing_opens_scenarios_and_nothing_else(tmp_path):
     upload(explorer, log__swf=SWF)
     assert "must be a scenario file" in said(explorer)
     assert explorer.scenario.name == "own"
+
+
+def test_an_account_has_no_advice_for_a_command_line_and_no_dates_that_nobody_told(explorer):
+    upload(explorer, input__csv="id,submit_s,gpus,run_s,gpu_type\na,0,4,3600,A100\nb,60,2,600,T4\n")
+    said_ = plain(explorer.file.report)
+    assert "--" not in said_
+    assert "say how many GPUs a node has" in said_
+    assert "its second 0 is shown as 1970-01-01" in said_
+
+
+def test_controls_at_rest_say_why():
+    own, made = FairShareExplorer(TINY), FairShareExplorer("three-programmes")
+    assert own.controls.load.disabled
+    assert "The jobs are the scenario's own" in plain(own.controls.about_work)
+    assert not made.controls.load.disabled
+    assert made.controls.about_work.value == ""
+    packing = PackingExplorer("one-gpu-idles")
+    assert packing.controls.rate.disabled
+    assert "The tasks are the scenario's own" in plain(packing.controls.about_work)
+    packing.controls.situation.value = "four-gpus"
+    assert not packing.controls.rate.disabled
+    assert packing.controls.about_work.value == ""

@@ -11,6 +11,7 @@ from gpuplan.fairshare.policies import ALL, POLICIES
 from gpuplan.inputs.spans import span_text
 from gpuplan_widgets import messages
 from gpuplan_widgets.controls import box, mark
+from gpuplan_widgets.messages import hint
 
 #: Choices of the control over who asks for what when a share moves.
 KEPT, FOLLOWS = "kept", "follows"
@@ -83,13 +84,14 @@ class FairShareControls:
     opt_out_limit: Any
     messages: dict[str, Any] = field(default_factory=dict)
     settled: dict[str, Any] = field(default_factory=dict)
+    about_work: Any = field(default_factory=hint)
 
     def named(self) -> dict[str, Any]:
         """The controls proper, by name."""
         return {
             one.name: getattr(self, one.name)
             for one in fields(self)
-            if one.name not in ("messages", "settled")
+            if one.name not in ("messages", "settled", "about_work")
         }
 
     def said(self, name: str) -> Any:
@@ -158,6 +160,7 @@ def settle(controls: FairShareControls, scenario: FairshareScenario) -> None:
         _reach(controls.seed, asked.seed)
     for name in GENERATED:
         getattr(controls, name).disabled = not generated
+    messages.say_own(controls.about_work, "jobs", generated)
     for name in ("inflation", "squatting", "opt_out"):
         _reach(getattr(controls, name), 100 * getattr(habits, name))
     _reach(controls.opt_out_limit, habits.opt_out_limit_gpus)
@@ -196,6 +199,7 @@ def layout(controls: FairShareControls, budget: Any, hysteresis: Any, about: dic
             controls.messages["budget"],
             box("gp-control-row", contract),
             box("gp-control-row", work),
+            controls.about_work,
             fold,
         ],
     )

@@ -22,6 +22,20 @@ def place(css: str) -> Any:
     return widget
 
 
+def hint() -> Any:
+    """An empty place for a sentence that explains, of CSS class ``gp-hint``."""
+    widget = W.HTML("")
+    widget.add_class("gp-hint")
+    widget.add_class("gp-hint-work")
+    return widget
+
+
+def say_own(widget: Any, things: str, generated: bool) -> None:
+    """Say why controls of a generated workload are at rest, where a file brings its own jobs or tasks."""
+    words = f"The {things} are the scenario's own. Controls at rest are for generated ones and do not count."
+    widget.value = "" if generated else html.escape(words)
+
+
 def say(widget: Any, sentence: str) -> None:
     """Show a sentence in a message's place, or nothing; names in it stay text."""
     text = f'<span role="alert">{html.escape(sentence)}</span>' if sentence else ""

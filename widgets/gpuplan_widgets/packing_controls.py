@@ -12,6 +12,7 @@ from gpuplan.packing.policies import EVICTIONS, KINDS, ORDERS, PLACEMENTS
 from gpuplan.packing.words import gib
 from gpuplan_widgets import messages
 from gpuplan_widgets.controls import NONE, box, mark
+from gpuplan_widgets.messages import hint
 from gpuplan_widgets.packing_gallery import offered
 from gpuplan_widgets.packing_spread import Spread
 
@@ -124,10 +125,11 @@ class PackingControls:
     messages: dict[str, Any] = field(default_factory=dict)
     settled: dict[str, Any] = field(default_factory=dict)
     base: PackingScenario | None = None
+    about_work: Any = field(default_factory=hint)
 
     def named(self) -> dict[str, Any]:
         """The controls proper, by name."""
-        others = ("messages", "settled", "base", "spreads")
+        others = ("messages", "settled", "base", "spreads", "about_work")
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in others}
 
     def said(self, name: str) -> Any:
@@ -158,6 +160,7 @@ class PackingControls:
         generated = self.base is not None and self.base.generate is not None and self.base.tasks is None
         for name in GENERATED:
             getattr(self, name).disabled = not generated
+        messages.say_own(self.about_work, "tasks", generated or self.base is None)
         self.threshold.disabled = self.when.value != "threshold"
         self.save.disabled = self.restore.disabled = self.when.value == "never"
         self.beta.disabled = self.contention.value != "slowdown"
@@ -344,6 +347,7 @@ def layout(controls: PackingControls, about: Any, hints: dict[str, Any]) -> Any:
             # pair by pair, so that what stands beside each other is of one kind
             *(row(f"left_{kind}", f"right_{kind}") for kind in KINDS),
             row("margin", "slots", "rate", "burst", "mix", "urgent"),
+            controls.about_work,
             row("when", "threshold", "save", "restore", "contention", "beta"),
             more,
         ],
