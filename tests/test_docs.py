@@ -4,6 +4,7 @@ import importlib.util
 import math
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -122,6 +123,18 @@ def test_every_page_is_reached_from_the_readme_and_from_the_contents() -> None:
 def test_a_page_that_the_library_writes_is_what_it_says_today(name: str) -> None:
     made = script(name)
     assert made.PAGE.read_text(encoding="utf-8") == made.page(), f"run: python docs/{name}.py"
+
+
+def test_the_floor_plan_is_that_of_the_package_and_of_its_contract() -> None:
+    text = (DOCS / "how-it-is-built.md").read_text(encoding="utf-8")
+    plan, _, layers = text.partition("## Who imports whom")
+    rooms = {path.parent.name for path in (CHECKOUT / "gpuplan").glob("*/__init__.py")}
+    assert {room for room in rooms if not re.search(rf"`(?:gpuplan/)?{room}`", plan)} == set()
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    told = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    assert (
+        len(re.findall(r"^\d+\. ", layers, re.MULTILINE)) == len(told) - 1
+    )  # __main__ only calls the command line
 
 
 def test_the_limits_of_the_app_on_its_page_are_those_of_the_command() -> None:
