@@ -180,12 +180,15 @@ class Knob:
         Its words, its path in the scenario, and the unit of its number.
     suffix
         What the scenario's file wants behind the number (``"min"``).
+    scale
+        What the file wants for one of the unit (0.01 where it wants a share and people write per cent).
     """
 
     label: str
     path: str
     unit: str
     suffix: str = ""
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -248,6 +251,7 @@ class Build(Exercise):
             found = in_unit(read(given), knob.unit)
         except NotUnderstood as error:
             raise NotUnderstood(f"{knob.label}: {error}") from None
+        found = round(found * knob.scale, 9)
         plain = int(found) if found.is_integer() else found
         return f"{plain}{knob.suffix}" if knob.suffix else plain
 

@@ -136,7 +136,7 @@ EXERCISES: tuple[Exercise, ...] = (
             "Both must be admitted at once: (16 + 3.5) × (1 + margin) + 2 × 0.5 GiB must fit into 24.",
             "23 / 19.5 is 1.18: a margin below 18 %. Too low a margin is no danger here; why?",
         ),
-        (Knob("margin", "admission.margin", "of one"),),
+        (Knob("margin", "admission.margin", "%", scale=0.01),),
         lambda: load_packing("embedder-evicts-chat"),
         _quiet,
         lambda built: (

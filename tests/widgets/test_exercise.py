@@ -65,6 +65,8 @@ def test_a_choice_and_a_building_take_what_their_fields_hold() -> None:
     assert build.verdict == "not understood"
     heard(build, "20")
     assert build.verdict == "right"
+    units = {id: [field["unit"] for field in ExerciseForm(id).fields] for id in ("1.6", "4.4", "5.4")}
+    assert units == {"1.6": [""], "4.4": [""], "5.4": ["%"]}  # where the words do not say it
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,10 @@ def _fields(of: Exercise) -> list[dict[str, Any]]:
     if isinstance(of, Choice):
         return [{"label": option, "unit": "", "option": True} for option in of.options]
     if isinstance(of, Build):
-        return [{"label": knob.label, "unit": "", "option": False} for knob in of.knobs]
+        return [
+            {"label": k.label, "unit": "" if k.unit.split()[-1] in k.label else k.unit, "option": False}
+            for k in of.knobs
+        ]
     unit = of.unit if isinstance(of, NumberAsked | Guess) else ""
     label = "Your guess" if isinstance(of, Guess) else "Your answer"
     return [{"label": label, "unit": unit, "option": False}]
