@@ -103,8 +103,8 @@ def read_page(path: str | Path) -> Page:
     InputError
         For a file that is no report, is damaged, or comes from a later version, with the reason in a sentence.
     """
-    source = Path(path).name
     text = page_text(path)
+    source = Path(path).name
     reader = _Reader()
     reader.feed(text)
     reader.close()
@@ -139,6 +139,8 @@ def page_text(path: str | Path) -> str:
     InputError
         For a file that cannot be read, or is no text.
     """
+    if not isinstance(path, (str, Path)):
+        raise InputError("report", [Mistake("path", "must be a path, as text", path)])
     path, source = Path(path), Path(path).name
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -150,6 +152,8 @@ def page_text(path: str | Path) -> str:
         pdf = path.suffix.lower() == ".pdf"
         more = "; a PDF cannot be verified, the page (.html) can" if pdf else ""
         raise _refusal(source, f"is no report of gpuplan: it is not text in UTF-8{more}") from error
+    except ValueError as error:  # a null byte
+        raise _refusal(source, "cannot be read: no file can have this name") from error
 
 
 def _refusal(source: str, rule: str) -> InputError:

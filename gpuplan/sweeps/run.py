@@ -75,6 +75,9 @@ def sweep(
     from gpuplan.loading import load
 
     refuse_in_a_new_process()
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        rule = "must be a concurrent.futures.Executor, or left out"
+        raise InputError("sweep", [Mistake("executor", rule, executor)])
     grid = grid_of(load(scenario), axes, policies, effort)
     with ExitStack() as stack:
         store = None if to is None else stack.enter_context(Store(to, grid))

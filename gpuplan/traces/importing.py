@@ -157,8 +157,7 @@ def import_file(
     InputError
         With every row that cannot be read, or with every choice that cannot be.
     """
-    paths = [path] if isinstance(path, (str, Path)) else list(path)
-    beside = [traffic] if isinstance(traffic, (str, Path)) else list(traffic)
+    paths, beside = _paths("files", path), _paths("traffic", traffic)
     if not paths:
         raise InputError("import", [Mistake("files", "must name at least one")])
     kind = format_named(paths[0], format)
@@ -206,6 +205,14 @@ def import_history(history: History, *, name: str | None = None, **choices: Any)
     """
     wish = _wish({**choices, "name": name})
     return _of_jobs(history, None, wish, stem_of(history.source), "jobs", (), Service())
+
+
+def _paths(name: str, given: Any) -> list[str | Path]:
+    """One path or several as a list."""
+    found = [given] if isinstance(given, (str, Path)) else given
+    if not isinstance(found, (list, tuple)) or not all(isinstance(path, (str, Path)) for path in found):
+        raise InputError("import", [Mistake(name, "must be a path, or a list of paths", given)])
+    return list(found)
 
 
 def _wish(choices: Mapping[str, Any]) -> Wish:

@@ -118,6 +118,13 @@ def test_workers_that_never_come_up_are_a_sentence(monkeypatch: pytest.MonkeyPat
         gpuplan.sweep("two-apps", AXES, "aware", executor=Fragile(set(range(60))))
 
 
+def test_what_is_no_executor_is_a_sentence() -> None:
+    with pytest.raises(
+        InputError, match=r"executor: must be a concurrent.futures.Executor, or left out \(got 3\)"
+    ):
+        gpuplan.sweep("two-apps", AXES, "aware", executor=3)  # type: ignore[arg-type]
+
+
 def test_an_executor_that_is_closed_is_a_sentence() -> None:
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
