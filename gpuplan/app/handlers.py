@@ -125,6 +125,7 @@ class Show(Handler):
     async def _write(self, page: Page) -> None:
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("X-Accel-Buffering", "no")  # a proxy shows what is there
+        _ = self.xsrf_token  # a cookie, with which the page can say that it is closed
         self.write(self.draw("head.html", page=page, upload_mb=self.settings["options"].upload_mb))
         await self.flush()
         start = asyncio.create_task(self._start(page)) if page.computes else None

@@ -130,6 +130,9 @@ def become_kernel(channel: socket.socket, asked: dict[str, Any]) -> None:
         ]
         app = IPKernelApp.instance()
         app.initialize(arguments)
+        import ipywidgets
+
+        ipywidgets.register_comm_target()  # done at import, where there is a kernel already
         for widget in shared:
             widget.open()  # to this kernel's page
         app.start()

@@ -74,7 +74,10 @@ class Visitor:
 def message(kind: str, content: dict[str, Any], channel: str = "shell") -> bytes:
     """A message of Jupyter's first protocol for sockets: offsets of its parts, then the parts."""
     header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "session": "s", "username": "", "version": "5.4"}
-    parts = [channel.encode(), *(json.dumps(part).encode() for part in (header, {}, {}, content))]
+    parts = [
+        channel.encode(),
+        *(json.dumps(part).encode() for part in (header, {}, {"version": "1.0.0"}, content)),
+    ]
     offsets = [8 * (len(parts) + 2)]
     for part in parts:
         offsets.append(offsets[-1] + len(part))
