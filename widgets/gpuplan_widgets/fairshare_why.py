@@ -1,8 +1,6 @@
 """Why does this job wait? A moment, a job, and what both policies say about it then."""
 
-import html
 from collections.abc import Mapping
-from typing import Any
 
 import ipywidgets as W
 import numpy as np
@@ -12,19 +10,12 @@ from gpuplan.fairshare.charts.live import live_clock
 from gpuplan.fairshare.instant import Instant
 from gpuplan.fairshare.run import Run
 from gpuplan.gantt import safe_text
-from gpuplan.inputs.errors import InputError
-
-#: Waiting jobs that are offered; any other is found by its name.
-OFFERED = 40
+from gpuplan_widgets.why_fold import OFFERED, WIDE, WhyFold, answer
 
 _NO_JOB = ("choose a waiting job", "")
-_WIDE: dict[str, Any] = {
-    "style": {"description_width": "150px"},
-    "layout": W.Layout(width="560px", max_width="100%"),
-}
 
 
-class Why:
+class Why(WhyFold[Run]):
     """A fold with a moment, the jobs that wait then, and the sentences about the chosen one.
 
     Attributes
@@ -40,7 +31,6 @@ class Why:
     """
 
     def __init__(self, runs: Mapping[str, Run]) -> None:
-        self._runs = dict(runs)
         self.when = W.FloatSlider(
             0.0,
             min=0.0,
@@ -49,39 +39,16 @@ class Why:
             description="When",
             readout_format=".2f",
             continuous_update=True,
-            **_WIDE,
+            **WIDE,
         )
         self.when.tooltip = "The moment that is asked about"
-        self.job = W.Dropdown(options=[_NO_JOB], description="Waiting job", **_WIDE)
+        self.job = W.Dropdown(options=[_NO_JOB], description="Waiting job", **WIDE)
         self.job.tooltip = "Jobs that wait at this moment, under either policy"
-        self.name = W.Text("", description="or any job's name", continuous_update=False, **_WIDE)
+        self.name = W.Text("", description="or any job's name", continuous_update=False, **WIDE)
         self.name.tooltip = "Any job by its name, whether it waits or not"
-        self.said = W.HTML("")
-        for name, widget in (
-            ("when", self.when),
-            ("job", self.job),
-            ("name", self.name),
-            ("said", self.said),
-        ):
-            widget.add_class(f"gp-fair-why-{name}")
-        self.said.add_class("gp-why-text")
-        self.box = W.VBox([self.when, self.job, self.name, self.said])
-        self._open, self._quiet = False, False
-        self.when.observe(lambda _change: self._at_another_moment(), "value")
-        for widget in (self.job, self.name):
-            widget.observe(lambda _change: self._explain(), "value")
-
-    def show(self, runs: Mapping[str, Run]) -> None:
-        """Ask about other runs; moment and job stay as far as they can."""
-        self._runs = dict(runs)
-        if self._open:
-            self._settle()
-
-    def unfold(self, on: bool) -> None:
-        """Nothing is worked out while the fold is closed."""
-        self._open = on
-        if on:
-            self._settle()
+        for name in ("when", "job", "name"):
+            getattr(self, name).add_class(f"gp-fair-why-{name}")
+        super().__init__(runs, self.when, self.job, self.name, _NO_JOB, "gp-fair-why")
 
     # ------------------------------------------------------------------ what is asked
 
@@ -105,25 +72,6 @@ class Why:
         value: float = self.when.value
         return round(value * live_clock(self._runs["left"].problem).unit_s)
 
-    def _at_another_moment(self) -> None:
-        if self._quiet or not self._open:
-            return
-        try:
-            offered = self._waiting()
-        except Exception as error:  # nobody sees the traceback of a callback
-            self._say([f"That could not be worked out: {type(error).__name__}: {error}"])
-            return
-        chosen = self.job.value
-        self._quiet = True
-        try:
-            options = [_NO_JOB, *offered]
-            if list(self.job.options) != options:
-                self.job.options = options
-            self.job.value = chosen if chosen in [name for _, name in options] else ""
-        finally:
-            self._quiet = False
-        self._explain()
-
     def _waiting(self) -> list[tuple[str, str]]:
         """Jobs that wait at the moment on either side, the longest wait first."""
         t, jobs = self._seconds(), self._runs["left"].problem.jobs
@@ -143,30 +91,14 @@ class Why:
 
     # ------------------------------------------------------------------ what is said
 
-    def _explain(self) -> None:
-        if self._quiet or not self._open:
-            return
+    def _lines(self) -> list[str]:
         name = self.name.value or self.job.value
         if not name:
-            self._say([])
-            return
-        lines = []
-        for side, run in self._runs.items():
-            lines.append(f"{side} ({run.policy}): {self._why(run, name)}")
-        self._say(lines)
+            return []
+        return [f"{side} ({run.policy}): {self._why(run, name)}" for side, run in self._runs.items()]
 
     def _why(self, run: Run, name: str) -> str:
         t = self._seconds()
         if t > run.end_s:
             return f"this run ended {words(t - run.end_s)} earlier."
-        try:
-            return run.why(name, t)
-        except InputError as error:
-            return "; ".join(f"{mistake.path}: {mistake.rule}" for mistake in error.mistakes) + "."
-        except Exception as error:  # nobody sees the traceback of a callback
-            return f"no explanation ({type(error).__name__}: {error})."
-
-    def _say(self, lines: list[str]) -> None:
-        text = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
-        if self.said.value != text:
-            self.said.value = text
+        return answer(lambda: run.why(name, t))
