@@ -67,8 +67,8 @@ _FAILED = """
 """
 
 
-class Desk:
-    """A page of JupyterLab.
+class Watched:
+    """A page in a context of its own, and a record of what must not happen there.
 
     Attributes
     ----------
@@ -80,8 +80,7 @@ class Desk:
         Errors of the console and of scripts, and dialogs.
     """
 
-    def __init__(self, context: BrowserContext, server: Server) -> None:
-        self.server = server
+    def __init__(self, context: BrowserContext) -> None:
         self.outside: list[str] = []
         self.errors: list[str] = []
         context.add_init_script(_VIEWS)
@@ -108,6 +107,14 @@ class Desk:
         """Everything recorded so far that must not happen, what is still on its way included."""
         self.page.evaluate("() => new Promise((done) => setTimeout(done))")
         return [*(f"outside: {url}" for url in self.outside), *self.errors]
+
+
+class Desk(Watched):
+    """A page of JupyterLab."""
+
+    def __init__(self, context: BrowserContext, server: Server) -> None:
+        super().__init__(context)
+        self.server = server
 
     def open(self, notebook: str) -> None:
         """Open a notebook and wait for a kernel that listens."""

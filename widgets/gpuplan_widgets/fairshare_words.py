@@ -279,7 +279,7 @@ def summary_html(runs: Mapping[str, Run], given: Mapping[str, Run], remarks: Seq
     items = "".join(f"<li>{html.escape(note)}</li>" for note in notes(runs, remarks))
     sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in told)
     return (
-        f'<div role="status"><span class="gp-headline">{html.escape(headline(left, right))}</span>'
+        f'<div><span class="gp-headline">{html.escape(headline(left, right))}</span>'
         f'<div class="gp-told gp-fair-summary" tabindex="0">{sentences}<ul class="gp-notes">{items}</ul></div></div>'
     )
 

@@ -264,7 +264,7 @@ def summary_html(
     items = "".join(f"<li>{html.escape(note)}</li>" for note in notes(runs, remarks))
     sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in told if sentence)
     return (
-        f'<div role="status"><span class="gp-headline">{_marked(headline(left, right))}</span>'
+        f'<div><span class="gp-headline">{_marked(headline(left, right))}</span>'
         f'<div class="gp-told gp-pack-told" tabindex="0">{alert}{sentences}<ul class="gp-notes">{items}</ul></div>'
         "</div>"
     )

@@ -207,7 +207,7 @@ def summary_html(left: Plan, right: Plan, extra: Sequence[str] = ()) -> str:
     headline = html.escape(sides + change(left, right)).replace(" %", "&nbsp;%")
     headline = headline.replace("GPU-hours", '<span style="white-space:nowrap">GPU-hours</span>')
     return (
-        f'<div role="status"><span class="gp-headline">{headline}</span>'
+        f'<div><span class="gp-headline">{headline}</span>'
         f'<div class="gp-told" tabindex="0"><div class="gp-bound">{html.escape(bound(left, right))}</div>'
         f"{listed}</div></div>"
     )
