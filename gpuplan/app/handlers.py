@@ -8,7 +8,7 @@ from jupyter_server.base.handlers import JupyterHandler
 from tornado import web
 from tornado.iostream import StreamClosedError
 
-from gpuplan.app.kernels import Full, Kernels
+from gpuplan.app.kernel_pool import Full, Kernels
 from gpuplan.app.render import Renderer, page_config
 from gpuplan.app.shelf import Page, catalogue, explorers, lessons
 

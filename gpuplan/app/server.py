@@ -26,7 +26,7 @@ from tornado.web import Application
 
 from gpuplan.app import handlers as h
 from gpuplan.app.door import Door
-from gpuplan.app.kernels import Kernels
+from gpuplan.app.kernel_pool import Kernels
 from gpuplan.app.options import Options
 from gpuplan.app.render import EXTENSIONS
 from gpuplan.app.socket import WidgetConnection, WidgetSocket

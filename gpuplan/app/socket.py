@@ -8,7 +8,7 @@ from jupyter_server.services.kernels.connection.base import deserialize_msg_from
 from tornado import web
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
-from gpuplan.app.kernels import MESSAGES, Kernels
+from gpuplan.app.kernel_pool import MESSAGES, Kernels
 from gpuplan.lab_socket import PromptConnection
 
 #: The one comm that a page may open: it asks for the state of all widgets.

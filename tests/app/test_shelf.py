@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpuplan.app import server
-from gpuplan.app.kernels import Guest, Kernels
+from gpuplan.app.kernel_pool import Guest, Kernels
 from gpuplan.app.options import Options
 from gpuplan.app.shelf import catalogue, lessons
 from gpuplan.app.slices import bound, needed, used
@@ -55,7 +55,7 @@ def test_pages_are_found_with_and_without_their_ending() -> None:
 
 
 def test_a_message_that_no_widget_sends_does_not_pass() -> None:
-    from gpuplan.app.kernels import MESSAGES
+    from gpuplan.app.kernel_pool import MESSAGES
 
     assert not {"execute_request", "inspect_request", "complete_request", "input_reply"} & set(MESSAGES)
     assert all(kind.startswith(("comm_", "kernel_info")) for kind in MESSAGES)

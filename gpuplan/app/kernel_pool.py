@@ -90,7 +90,7 @@ class Kernels(AsyncMappingKernelManager):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.kernel_manager_class = "gpuplan.app.kernels.AppKernelManager"
+        self.kernel_manager_class = "gpuplan.app.kernel_pool.AppKernelManager"
         self.allowed_message_types = MESSAGES
         self.buffer_offline_messages = False
         self.guests: dict[str, Guest] = {}
