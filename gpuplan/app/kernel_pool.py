@@ -61,7 +61,7 @@ class AppKernelManager(ServerKernelManager):
         super().__init__(**{**kwargs, **own})
 
     async def _async_pre_start_kernel(self, **kw: Any) -> tuple[list[str], dict[str, Any]]:
-        kernels: Kernels = self.parent
+        kernels: Any = self.parent
         kernel_id = str(self.kernel_id or kw.get("kernel_id"))
         if self.provisioner is None:
             made = ForkProvisioner(kernel_id=kernel_id, kernel_spec=self.kernel_spec, parent=self)
@@ -71,7 +71,7 @@ class AppKernelManager(ServerKernelManager):
         answer: tuple[list[str], dict[str, Any]] = await super()._async_pre_start_kernel(**kw)
         return answer
 
-    pre_start_kernel = _async_pre_start_kernel
+    pre_start_kernel = _async_pre_start_kernel  # type: ignore[assignment]  # it is a coroutine there too
 
 
 class Kernels(AsyncMappingKernelManager):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from gpuplan.app.slices import needed
 from gpuplan.inputs.folders import data_folder
+from gpuplan.lessons.course import LESSONS
 
 #: What becomes of a cell: prose; outputs as they were committed; run for others, or run and shown.
 Fate = Literal["prose", "kept", "run", "live"]
@@ -89,7 +90,7 @@ def explorers() -> list[Page]:
     """The pages of the explorers."""
     code = "from gpuplan.app.page import explorer\nexplorer({!r})"
     return [
-        Page(f"explore/{name}", title, about, (Cell(code.format(name), "live"),))
+        Page(f"explore/{name}", title, about, (Cell(f"# {title}", "prose"), Cell(code.format(name), "live")))
         for name, title, about in EXPLORERS
     ]
 
@@ -119,7 +120,9 @@ def _lesson(name: str, cells: list[Any]) -> Page:
             fate: Fate = "live" if number in live else "run" if number in run else "kept"
             made.append(Cell(code[number], fate, tuple(cell["outputs"])))
     heading, _, rest = made[0].text.strip().partition("\n")
-    about = " ".join(rest.strip().partition("\n\n")[0].split())
+    taught = {lesson.notebook: f"{lesson.teaches} ({lesson.minutes} min)" for lesson in LESSONS}
+    about = taught.get(name) or " ".join(rest.strip().partition("\n\n")[0].split())
+    about = about[:1].upper() + about[1:]
     title = heading.lstrip("# ").strip()
     return Page(f"lessons/{name}", title, re.sub(r"[*`]|\]\([^)]*\)|\[", "", about), tuple(made))
 

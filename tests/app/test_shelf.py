@@ -12,7 +12,7 @@ import pytest
 from gpuplan.app import server
 from gpuplan.app.kernel_pool import Guest, Kernels
 from gpuplan.app.options import Options
-from gpuplan.app.shelf import catalogue, lessons
+from gpuplan.app.shelf import catalogue, explorers, lessons
 from gpuplan.app.slices import bound, needed, used
 
 
@@ -52,6 +52,18 @@ def test_pages_are_found_with_and_without_their_ending() -> None:
     lesson = "lessons/02-how-good-is-good"
     assert pages[lesson] is pages[f"{lesson}.ipynb"]
     assert not any("real-" in address or "report" in address for address in pages)
+
+
+def test_home_says_what_each_page_is_about_and_each_page_has_one_heading() -> None:
+    for page in (*explorers(), *lessons()):
+        assert "next:" not in page.about
+        assert len(page.about) > 30
+        headings = [
+            cell for cell in page.cells if cell.fate == "prose" and cell.text.lstrip().startswith("# ")
+        ]
+        assert len(headings) == 1, page.address
+    first = next(page for page in lessons() if page.title == "Why order is capacity")
+    assert "order of the jobs" in first.about
 
 
 def test_a_message_that_no_widget_sends_does_not_pass() -> None:
