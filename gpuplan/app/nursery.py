@@ -7,6 +7,7 @@ is gone, so are the kernels and their folders.
 """
 
 import contextlib
+import ctypes
 import gc
 import json
 import os
@@ -83,9 +84,9 @@ class Nursery:
         self._channel.sendall(json.dumps(message).encode() + b"\n")
 
     def _answer(self, asked: dict[str, Any]) -> None:
-        pid = os.fork()
+        nursery, pid = os.getpid(), os.fork()
         if pid == 0:
-            become_kernel(self._channel, asked["fork"])
+            become_kernel(self._channel, {**asked["fork"], "nursery": nursery})
         self._kernels.add(pid)
         self.say({"born": pid, "ask": asked["ask"]})
 
@@ -141,6 +142,13 @@ def become_kernel(channel: socket.socket, asked: dict[str, Any]) -> None:
         status = stop.code if isinstance(stop.code, int) else 1
     finally:
         os._exit(status)
+
+
+def end_with(parent: int) -> None:
+    """Be killed when the parent ends, even where it is killed itself (Linux: prctl(2), PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
 
 
 def _limit(memory_mb: int, cpu_s: int) -> None:
