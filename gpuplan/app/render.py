@@ -138,7 +138,8 @@ def _kept(one: Any) -> str:
         return markdown(_text(data["text/markdown"]))
     if "text/html" in data:
         return f'<div class="jp-RenderedHTMLCommon jp-RenderedHTML">{_text(data["text/html"])}</div>'
-    return f'<div class="jp-RenderedText"><pre>{escape(plain)}</pre></div>' if plain else ""
+    # long lines scroll, and keys must reach what scrolls
+    return f'<div class="jp-RenderedText"><pre tabindex="0">{escape(plain)}</pre></div>' if plain else ""
 
 
 def outputs(found: Iterable[Any]) -> str:

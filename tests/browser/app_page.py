@@ -58,7 +58,7 @@ class AppPage(Watched):
 
     def open(self, address: str) -> "AppPage":
         """Go to an address; where it is an explorer's, wait for its first chart."""
-        self.page.goto(address)
+        self.page.goto(address, timeout=OPENING_S * 1000)  # the first kernel waits until everything is warm
         if "/explore/" in address:
             self.page.locator(".gp-chart[data-rev] canvas").first.wait_for(timeout=OPENING_S * 1000)
         return self

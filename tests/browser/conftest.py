@@ -27,11 +27,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="package")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """`gpuplan app`, open to this machine; places for twelve pages at once."""
+    """`gpuplan app`, open to this machine; places for twelve pages at once, 5 MB of files each."""
     from gpuplan.allocation.plan import warm_up
 
     warm_up()
-    with app_running(tmp_path_factory.mktemp("app"), "--users", "12") as running:
+    with app_running(tmp_path_factory.mktemp("app"), "--users", "12", "--upload", "5") as running:
         yield running
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 
 from browser.server import TOKEN, Server
 
@@ -188,6 +188,7 @@ def chromium_running(path: str) -> Iterator[Browser]:
         "--disable-sync",
         "--disable-domain-reliability",
     ]
+    expect.set_options(timeout=PATIENCE_S * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=quiet)
         yield browser
