@@ -118,8 +118,8 @@ def test_files_of_a_visitor_good_bad_hostile_and_too_large(
         assert "=1+1" in visible(visitor)
         assert page.locator(INJECTED).count() == 0
         assert not is_grey(visitor)
-        expect(page.locator(".gp-address-said")).to_contain_text("file")
-        assert "hostile" not in page.url
+        expect(page.locator(".gp-address-said")).to_contain_text("Your own file is not in the address")
+        assert page.url == f"{app.url}/explore/allocation"
 
         before = sum(sent)
         assert before > len(HOSTILE)
