@@ -20,7 +20,10 @@ MUST_RUN = ("browser", "notebook")
 
 #: A folder whose tests share what is dear to start, and what takes longest, the longest first.
 BROWSER = "tests/browser/"
-LONGEST = (BROWSER, "tests/allocation/test_bounds.py", "notebooks/", "tests/notebooks/", "tests/packing/")
+LONGEST = (BROWSER, "notebooks/", "tests/notebooks/", "tests/packing/")
+
+#: Of that folder what runs beside the rest, in a process of its own, for it needs the app and no JupyterLab.
+APP = ("tests/browser/test_access.py", "tests/browser/test_app.py")
 
 # Shared machines stall; a test that is slow once is not wrong. CI repeats the same examples.
 settings.register_profile("gpuplan", deadline=None, derandomize="CI" in os.environ)
@@ -92,13 +95,15 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With ``--dist loadfile`` tests/browser counts as one file: one JupyterLab and one Chromium for all of it."""
+    """With ``--dist loadfile`` tests/browser counts as one file: one JupyterLab and one Chromium; the app another."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class ByFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(APP):
+                return APP[0]
             return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
 
     return ByFile(config, log)

@@ -32,7 +32,9 @@ def await_runs(screen: Screen, scenario: FairshareScenario) -> None:
     expected = {side: gp.simulate(scenario, policy) for side, policy in POLICIES.items()}
     figures = {side: headline(one) for side, one in expected.items()}
     until(
-        lambda: all(screen.rows(f"{side}_head")[0]["figures"] == figures[side] for side in figures),
+        lambda: all(
+            screen.rows(f"{side}_head")[0]["figures"].replace("\n", " ") == figures[side] for side in figures
+        ),
         "the page does not show the runs computed here",
     )
 

@@ -30,7 +30,9 @@ def await_runs(screen: Screen, scenario: PackingScenario) -> None:
     """Wait for the picture of what gpuplan gives in this process."""
     figures = {side: headline(gp.pack(scenario, policy)) for side, policy in POLICIES.items()}
     until(
-        lambda: all(screen.rows(f"{side}_head")[0]["figures"] == figures[side] for side in figures),
+        lambda: all(
+            screen.rows(f"{side}_head")[0]["figures"].replace("\n", " ") == figures[side] for side in figures
+        ),
         "the page does not show the runs computed here",
     )
 

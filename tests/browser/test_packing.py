@@ -56,7 +56,8 @@ def await_runs(
 
     def shown() -> bool:
         return all(
-            screen.rows(f"{side}_head")[0]["figures"] == headline(run) for side, run in expected.items()
+            screen.rows(f"{side}_head")[0]["figures"].replace("\n", " ") == headline(run)
+            for side, run in expected.items()
         )
 
     until(shown, "the chart does not show the runs computed here")
