@@ -1,6 +1,5 @@
 """Figures against values worked out by hand, and what must hold of any run."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -78,7 +77,7 @@ def test_the_split_of_what_has_not_ended() -> None:
     assert [found[f"wait_p{q}_s"] for q in (50, 95, 99)] == [12e-6, 48e-6, 48e-6]
 
 
-def test_a_million_tasks_are_booked_in_well_under_a_second() -> None:
+def test_a_million_tasks_are_booked_right() -> None:  # how fast: `make bench`, a million tasks
     n = 1_000_000
     arrival = np.arange(n) * 10
     problem = problem_of(tasks(arrival, service_us=5))
@@ -91,9 +90,7 @@ def test_a_million_tasks_are_booked_in_well_under_a_second() -> None:
     none = np.zeros(2 * n, np.int64)
     stages = type(empty.stages)(*rows, start, end, start, none, none)
     raw = replace(empty, stages=stages, state=zeros + DONE, left_us=arrival + 5, failures=zeros)
-    began = time.process_time()
     books = ledger(problem, raw)
-    assert time.process_time() - began < 1.0
     assert (books.service == 5).all()
     assert (sum(books.parts) == books.latency).all()
 
