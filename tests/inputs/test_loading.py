@@ -12,7 +12,7 @@ from gpuplan.inputs.folders import data_folder
 #: The seven of the published comparison are tested in tests/allocation/test_benchmarks_found.py.
 BENCHMARKS = "benchmark-"
 
-SHIPPED = ["big-day", "elastic-training", "mixed-day", "training-rush", "two-apps"]
+SHIPPED = ["big-day", "elastic-training", "mixed-day", "on-paper", "training-rush", "two-apps"]
 
 
 def test_shipped_scenarios_are_listed_by_kind_and_name() -> None:
@@ -41,6 +41,7 @@ def test_shapes_of_the_shipped_scenarios() -> None:
         "big-day": (64, 8, 48, 60, 3),
         "elastic-training": (16, 8, 24, 12, 1),
         "mixed-day": (8, 8, 24, 10, 1),
+        "on-paper": (4, 4, 6, 4, 1),
         "training-rush": (8, 8, 24, 16, 1),
         "two-apps": (16, 8, 24, 16, 2),
     }
