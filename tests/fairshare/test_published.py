@@ -79,7 +79,7 @@ def test_the_worlds_differ_as_they_are_known_to(runs: "pd.DataFrame") -> None:
 def test_a_mean_has_the_interval_of_student(runs: "pd.DataFrame", table: "pd.DataFrame") -> None:
     chosen = table[(table["world"] == "easy") & (table["figure"] == "outstanding")].iloc[0]
     a, b = runs[runs["world"] == "easy"]["outstanding"]
-    # two values: s / sqrt(2) = |a - b| / 2; one degree of freedom is Cauchy's distribution: t = tan(0.95 pi / 2) = 12.706
+    # two values: s / sqrt(2) = |a - b| / 2; of one degree of freedom (Cauchy's) t = tan(0.95 pi / 2) = 12.706
     half = math.tan(0.95 * math.pi / 2) * abs(a - b) / 2
     assert chosen["mean"] == pytest.approx((a + b) / 2)
     assert chosen["low"] == pytest.approx(max(0.0, (a + b) / 2 - half))
