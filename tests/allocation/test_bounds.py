@@ -19,7 +19,7 @@ def every_policy(scenario, moves):
         assert found.check() == []
         assert found.figures
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
+@settings(max_examples=60, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
 @given(scenarios())
 def any_scenario(scenario):
     every_policy(scenario, 60)

@@ -58,7 +58,7 @@ def small_enough(scenario: AllocationScenario) -> AllocationScenario:
 
 
 @pytest.mark.parametrize("family", ["any", "contended"])
-@settings(max_examples=150 * MORE)
+@settings(max_examples=80 * MORE)
 @given(data=st.data())
 def test_the_exact_plan_is_the_best_of_all_legal_plans_to_the_last_digit(
     family: str, data: st.DataObject

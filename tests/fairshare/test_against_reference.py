@@ -60,7 +60,7 @@ def test_they_agree_where_shares_change_in_a_crowd(policy: str, scenario: Fairsh
 
 
 @given(scenarios(FLAT, drains=False, planned=True))
-@settings(deadline=None, max_examples=200 * MORE, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=100 * MORE, suppress_health_check=list(HealthCheck))
 def test_conservative_agrees_in_one_flat_pool(scenario: FairshareScenario) -> None:
     # A job without a limit may have no promise; the engine gives it one as soon as there is a place, the slow simulator
     # when work ends early. Work of no length holds nothing that others could be planned around.
