@@ -80,7 +80,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# What kernels need comes first: with `make -j 2` they are compiled while the rest is installed.
+# What kernels need comes first: with `make -j 3` they are compiled while the rest is installed.
 $(CORE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("gpuplan needs Python 3.11 or newer; " + sys.executable + " is older. Name another one: make PYTHON=python3.11 lab")'
 	$(PYTHON) -m venv .venv
