@@ -62,6 +62,16 @@ class Nursery:
 
     def serve(self) -> None:
         """Answer until the server is gone; then end all kernels."""
+        try:
+            with contextlib.suppress(ConnectionError):  # gone while it was told something
+                self._until_gone()
+        finally:
+            for pid in self._kernels:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(self._root, ignore_errors=True)
+
+    def _until_gone(self) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel, selectors.EVENT_READ)
             rest = b""
@@ -69,15 +79,11 @@ class Nursery:
                 if selector.select(LOOK_S):
                     data = self._channel.recv(1 << 16)
                     if not data:
-                        break
+                        return
                     *lines, rest = (rest + data).split(b"\n")
                     for line in lines:
                         self._answer(json.loads(line))
                 self._look()
-        for pid in self._kernels:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        shutil.rmtree(self._root, ignore_errors=True)
 
     def say(self, message: dict[str, Any]) -> None:
         """Tell the server something."""
@@ -104,13 +110,13 @@ def become_kernel(channel: socket.socket, asked: dict[str, Any]) -> None:
     status = 1
     try:
         channel.close()
+        end_with(asked["nursery"])
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # advice for people at a terminal
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
         folder = asked["folder"]
         os.environ.update(asked["env"], TMPDIR=folder, IPYTHONDIR=folder, HOME=folder)
-        os.environ["JPY_PARENT_PID"] = str(os.getppid())
         os.chdir(folder)
         os.umask(0o077)
         tempfile.tempdir = None

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,25 +138,3 @@ def test_a_port_that_is_taken_is_a_sentence(run: Callable[..., tuple[int, str, s
         port = taken.getsockname()[1]
         status, _, said = run("app", "--no-browser", "--port", str(port))
     assert (status, f"port {port}" in said) == (2, True)
-
-
-def test_a_kernel_ends_with_the_process_that_it_came_from() -> None:
-    program = (
-        "import os, time\n"
-        "from gpuplan.app.nursery import end_with\n"
-        "parent = os.getpid()\n"
-        "if os.fork() == 0:\n"
-        "    end_with(parent)\n"
-        "    print(os.getpid(), flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        child = Path("/proc", parent.stdout.readline().strip(), "stat")
-        assert child.exists()
-        parent.kill()  # it has no time to tell anybody
-        parent.wait()
-    end = time.monotonic() + 20
-    while child.exists() and child.read_text(encoding="ascii").rpartition(")")[2].split()[0] not in "ZX":
-        assert time.monotonic() < end, "it lives on"
-        time.sleep(0.02)
