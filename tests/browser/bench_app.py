@@ -5,6 +5,7 @@ figures is taken); the twentieth is a page in Chromium (the time from the key to
 Twenty Chromium pages on the machine of the server would measure Chromium.
 """
 
+import html
 import re
 import sys
 import threading
@@ -92,13 +93,18 @@ class Mover(threading.Thread):
                 began = time.perf_counter()
                 data = {"method": "update", "state": {"value": value}, "buffer_paths": []}
                 self.socket.send_binary(message("comm_msg", {"comm_id": self.slider, "data": data}))
-                while words not in re.sub(r"<[^>]*>", "", str(heard(self.socket.recv())[2])):
+                while words not in _plain(str(heard(self.socket.recv())[2])):
                     pass  # a slow answer comes from a thread, as no reply to this message
                 self.took.append(time.perf_counter() - began)
                 time.sleep(max(0.0, REST_S - self.took[-1]))
             self.error = ""
         except Exception as error:
             self.error = f"{type(error).__name__}: {error}"
+
+
+def _plain(text: str) -> str:
+    """HTML as a person reads it, with plain blanks."""
+    return html.unescape(re.sub(r"<[^>]*>", "", text)).replace("\xa0", " ")
 
 
 def distinct_moves() -> list[tuple[float, str]]:
